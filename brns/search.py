@@ -5,7 +5,6 @@ the task's own, and `tell` all that follows: novelty, `select_most_novel`, `trai
 stands below the class, in that order.
 """
 
-from numbers import Integral
 from typing import NamedTuple
 
 import equinox as eqx
@@ -22,7 +21,7 @@ from brns.checks.generations import (
     check_structure,
     explain_tracing,
 )
-from brns.checks.parts import check_part
+from brns.checks.parts import check_part, check_settings, check_spaces, check_types, compiling
 from brns.core import (
     Box,
     Evaluation,
@@ -114,23 +113,18 @@ class NoveltySearch(eqx.Module):
 
     def __check_init__(self):
         check_part("task", self.task, Task)
+        check_spaces(self.task)
         check_part("estimator", self.estimator, NoveltyEstimator)
         check_part("mutate", self.mutate, Mutation)
         check_part("select", self.select, Selection)
         check_part("founders", self.founders, Founders)
-        sizes = (self.population_size, self.offspring_size, self.tournament)
-        integral = all(isinstance(size, Integral) for size in sizes)
-        if (
-            not integral
-            or self.population_size < 2
-            or self.offspring_size < 1
-            or self.tournament < 1
-        ):
-            raise ValueError(
-                "novelty search needs a population of at least 2, and at least 1 offspring and 1 "
-                f"in a tournament, whole numbers; got population_size={self.population_size!r}, "
-                f"offspring_size={self.offspring_size!r}, tournament={self.tournament!r}"
-            )
+        check_types(self)
+        check_settings(
+            self,
+            population_size=(self.population_size >= 2, "at least 2"),
+            offspring_size=(self.offspring_size >= 1, "at least 1"),
+            tournament=(self.tournament >= 1, "at least 1"),
+        )
 
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned.
@@ -165,7 +159,8 @@ class NoveltySearch(eqx.Module):
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_inside("founders", self.founders, genotype, space)
-        evaluation = validate_evaluation(self.task.evaluate(genotype, evaluate), n, self.task)
+        with explain_tracing(self.task):
+            evaluation = validate_evaluation(self.task.evaluate(genotype, evaluate), n, self.task)
         lost = [genotype[:0]]
         while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
             rows = jnp.flatnonzero(evaluation.failed)
@@ -186,9 +181,10 @@ class NoveltySearch(eqx.Module):
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
         founders = make_individuals(genotype, evaluation, first=0, born=0)
-        population, state = _init_estimator(
-            self.estimator, self.task.behavior_space, founders, estimate
-        )
+        with compiling("estimator", self.estimator):
+            population, state = _init_estimator(
+                self.estimator, self.task.behavior_space, founders, estimate
+            )
         if not isinstance(population.id, Tracer):
             check_finite(0, initial_generation(population))
         return SearchState(jnp.int32(0), population, state, credit), jnp.concatenate(lost)
@@ -217,7 +213,8 @@ class NoveltySearch(eqx.Module):
             Genotypes `(lambda, p)` with their parents and operators.
         """
         space = self.task.genotype_space
-        offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
+        with compiling("mutate", self.mutate):
+            offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
         check_inside("mutate", self.mutate, offspring.genotype, space)
         return offspring
 
@@ -313,6 +310,7 @@ def _step(
     offspring = search.ask(state, ask)
     with explain_tracing(search.task):
         evaluation = search.task.evaluate(offspring.genotype, evaluate)
+        evaluation = validate_evaluation(evaluation, search.offspring_size, search.task)
     return search.tell(state, offspring, evaluation, tell)
 
 
@@ -359,15 +357,18 @@ def _tell(
     )
     children = _filled(children, parents)
     union = unite(parents, children)
-    novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
+    with compiling("estimator", estimator):
+        novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
     if not rescore_parents:
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
-    rows = select(_last(union), mu)
+    with compiling("select", select):
+        rows = select(_last(union), mu)
     check_rows(select, rows, mu)
     rows = _living(union, _repeated(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
-    after = update_estimator(estimator, state.estimator, generation, key)
+    with compiling("estimator", estimator):
+        after = update_estimator(estimator, state.estimator, generation, key)
     check_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
     credit = mixture.update_credit(state.credit, offspring.operator, survived[mu:])

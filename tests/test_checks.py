@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 from jax.experimental import io_callback
@@ -258,6 +259,44 @@ def test_a_wrong_part_is_refused_by_name(part, contract, message):
         check_part("part", part, contract)
 
 
+class Spaceless(Identity):
+    behavior_space: None = None
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: brns.VisitCounts(rows=64.0),
+            r"VisitCounts\.rows must be a whole number; got 64\.0",
+        ),
+        (lambda: brns.VisitCounts(grids="8"), "grids must be a whole number or None; got '8'"),
+        (lambda: brns.VisitCounts(cell_sizes=0.1), "a tuple of 2, each a number; got 0.1"),
+        (lambda: brns.PolynomialMutation(eta="a"), "eta must be a number; got 'a'"),
+        (lambda: brns.MixedMutation(brns.Crossover()), "must be a tuple of 1 to 127 mutation"),
+        (lambda: brns.MixedMutation((brns.Crossover,)), "got the class Crossover"),
+        (lambda: brns.PlanarArm(3, "tips"), "descriptor must be tip or joints or picture"),
+        (lambda: brns.FeedForward((2.0, 1)), "sizes must be a tuple of several, each a whole"),
+        (lambda: brns.Joined((None,)), "parts must be a tuple of several, each a function"),
+        (lambda: brns.Joined(()), "parts must be at least one"),
+        (lambda: brns.DeceptiveMaze(start=3), "start must be a tuple of 3, each a number; got 3"),
+        (lambda: brns.GivenFounders([[1, 2], [1]]), "GivenFounders needs genotypes as one array"),
+        (lambda: brns.NoveltySearch(Identity(), rescore_parents="no"), "must be True or False"),
+        (lambda: brns.NoveltySearch(Spaceless()), r"Spaceless\.behavior_space must be a brns\.Box"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused_by_name(make, message, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_numbers_of_numpy_and_jax_are_settings(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    assert brns.VisitCounts(rows=np.int64(64), cell_sizes=[0.1, 6]).rows == 64
+    assert brns.GaussianMutation(sigma=jnp.float32(0.5)).sigma == 0.5
+
+
 # Operators. Each is a sound one with one fault.
 
 
@@ -295,7 +334,7 @@ FIVE = Box([-1.0] * 5, [1.0] * 5)
     [
         (leaves, r"leaves gave 1 of 8 outside it, such as gene 3 = 29\.9 in row 0, .* -1 and 1"),
         (no_number, "inside the genotype space; no_number gave 1 of 8 outside"),
-        (random_host, "must be JAX code that compiles; random_host gave Tracer"),
+        (random_host, "must be JAX code that compiles.*; random_host gave Tracer"),
         (drops_one, r"shape \(8, 5\); drops_one gave \(7, 5\)"),
         (baked, "same genotypes and key, compiled anew; baked did not"),
         (forgets_the_key, "the same for the same genotypes and key; forgets_the_key did not"),
@@ -333,6 +372,10 @@ def as_a_list(population, size):
 
 def too_many(population, size):
     return jnp.arange(size + 1)
+
+
+def on_the_host(population, size):
+    return np.argsort(-np.asarray(population.novelty))[:size]
 
 
 def at_random(population, size):
@@ -384,6 +427,8 @@ def test_our_operators_keep_their_contracts():
     ("part", "message"),
     [
         ({"mutate": leaves}, "leaves gave 1 of 6 outside it"),
+        ({"mutate": random_host}, "mutate must be JAX code .*random_host gave Tracer"),
+        ({"select": on_the_host}, "select must be JAX code .*on_the_host gave Tracer"),
         ({"select": beyond}, "beyond let 1 individuals live on twice"),
         ({"select": before}, "rows, from 0 .* before let 1 individuals live on twice"),
     ],

@@ -31,6 +31,10 @@ def test_uniform_points_fill_the_box():
         ([0, 1], [1, 1]),
         ([0], [np.nan]),
         ([0, -3e38], [1, 3e38]),
+        ("0", "1"),
+        ([1j], [2j]),
+        ([[0], [0, 1]], [1, 1]),
+        (None, None),
     ],
 )
 def test_what_is_no_box_is_refused(low, high):

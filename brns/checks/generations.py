@@ -11,6 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import ArrayLike, Float, PyTree
 
+from brns.checks.parts import JAX_ERRORS
 from brns.core import Box, Generation, NoveltyEstimator, Population, Selection, Task
 from brns.core.evaluation import check_shape, name_of
 
@@ -174,19 +175,24 @@ def check_state(number: int, state: PyTree) -> None:
 
 @contextlib.contextmanager
 def explain_tracing(task: Task) -> Generator[None, None, None]:
-    """An error with a note of what it says about a task, or of how to go on without whom it met.
+    """An error of JAX as one that says what is wrong with a task; another with a note of how to go
+    on without whom it met.
 
     Args:
         task: the task that is evaluated meanwhile.
 
     Yields:
         Nothing.
+
+    Raises:
+        ValueError: where a traceable task is not JAX code.
     """
     try:
         yield
     except Exception as error:
+        if task.traceable and isinstance(error, JAX_ERRORS):
+            cause = str(error).partition("\n")[0]
+            raise ValueError(f"{type(task).__name__}: {TRACED} ({cause})") from error
         if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
             error.add_note(SKIP)
-        if task.traceable and isinstance(error, jax.errors.JAXTypeError):
-            error.add_note(f"{type(task).__name__}: {TRACED}")
         raise

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.checks.generations import check_distinct, check_inside, check_rows
-from brns.checks.parts import NOT_JAX, check_part
+from brns.checks.parts import check_part, compiling
 from brns.core import Box, Founders, Mutation, Population, Selection
 from brns.core.evaluation import check_shape, name_of
 from brns.core.population import take, unite
@@ -105,13 +105,8 @@ def _compiled(operator: Any, *arguments: Any) -> Any:
 
 def _call_jit(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
-    try:
+    with compiling(name, operator):
         return _compiled(operator, *arguments)
-    except NOT_JAX as error:
-        raise ValueError(
-            f"{name} must be JAX code that compiles; {name_of(operator)} gave "
-            f"{type(error).__name__}: {error}"
-        ) from error
 
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:

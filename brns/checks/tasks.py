@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.checks.generations import TRACED
-from brns.checks.parts import NOT_JAX, check_part
+from brns.checks.parts import NOT_JAX, check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
@@ -39,10 +39,8 @@ def check_task(
         ValueError: with the first of these that does not hold, and what to do.
     """
     check_part("task", task, Task)
+    check_spaces(task)
     name, box = f"{type(task).__name__}.evaluate", task.behavior_space
-    for space in (task.genotype_space, box):
-        if not isinstance(space, Box):
-            raise ValueError(f"a task's spaces must be of type brns.Box; got {space!r}")
     draw, key = jax.random.split(jax.random.key(0))
     genotypes = task.genotype_space.uniform(draw, n)
 

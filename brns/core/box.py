@@ -20,7 +20,7 @@ class Box(eqx.Module):
         high: the largest, above `low` in every dimension.
 
     Raises:
-        ValueError: where they differ in shape, reach beyond 1e30,
+        ValueError: where they are no numbers, differ in shape, reach beyond 1e30,
             or lie less than 1e-30 apart in float32.
     """
 
@@ -28,7 +28,10 @@ class Box(eqx.Module):
     high: Float[Array, " d"]
 
     def __init__(self, low: Any, high: Any):
-        low, high = (np.atleast_1d(np.asarray(bound, np.float32)) for bound in (low, high))
+        low, high = (
+            np.atleast_1d(np.asarray(as_numbers(name, bound, "a box needs"), np.float32))
+            for name, bound in (("low", low), ("high", high))
+        )
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise ValueError(
                 f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and "
@@ -60,3 +63,26 @@ class Box(eqx.Module):
         """
         shape = (n, self.dimension)
         return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
+
+
+def as_numbers(name: str, values: Any, must: str) -> Any:
+    """Values as an array of real numbers.
+
+    Args:
+        name: of the values, for errors.
+        values: of NumPy, JAX or any other kind.
+        must: how an error begins, such as "a box needs".
+
+    Raises:
+        ValueError: that says what they are, where they are no real numbers or no array.
+    """
+    try:
+        column = values if isinstance(values, jax.Array) else np.asarray(values)
+    except ValueError:  # of rows of unequal length
+        raise ValueError(
+            f"{must} {name} as one array, its rows of one shape; got {values!r:.80}"
+        ) from None
+    if column.dtype.kind not in "biuf":
+        what = f"{values!r:.80}" if column.dtype == object else column.dtype
+        raise ValueError(f"{must} {name} as real numbers; got {what}")
+    return column

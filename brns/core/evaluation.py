@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
+from brns.core.box import as_numbers
 from brns.core.contracts import Task
 from brns.core.population import Evaluation
 
@@ -30,10 +29,10 @@ def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
     must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
         raise ValueError(f"{must} a brns.Evaluation; got {type(evaluation).__name__}")
-    columns = {"descriptor": _numbers("descriptor", evaluation.descriptor, must)}
+    columns = {"descriptor": as_numbers("descriptor", evaluation.descriptor, must)}
     for name, default in Evaluation._field_defaults.items():
         value = getattr(evaluation, name)
-        column = _numbers(name, default if value is None else value, must)
+        column = as_numbers(name, default if value is None else value, must)
         columns[name] = column if column.ndim else jnp.full(n, column)
     for name, column in columns.items():
         shape = (n, task.behavior_space.dimension) if name == "descriptor" else (n,)
@@ -47,20 +46,6 @@ def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
     for name in ("descriptor", "fitness"):
         columns[name] = jnp.asarray(columns[name], jnp.float32)
     return Evaluation(**{name: jnp.asarray(column) for name, column in columns.items()})
-
-
-def _numbers(name: str, values: Any, must: str) -> Any:
-    """The column of an evaluation as an array of real numbers."""
-    try:
-        column = values if isinstance(values, jax.Array) else np.asarray(values)
-    except ValueError:  # of rows of unequal length
-        raise ValueError(
-            f"{must} {name} as one array, its rows of one shape; got {values!r:.80}"
-        ) from None
-    if column.dtype.kind not in "biuf":
-        what = f"{values!r:.80}" if column.dtype == object else column.dtype
-        raise ValueError(f"{must} {name} as real numbers; got {what}")
-    return column
 
 
 def name_of(part: Any) -> str:

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from brns.core.box import as_numbers
+
 T = TypeVar("T")
 
 
@@ -77,7 +79,8 @@ class Population(NamedTuple):
         Raises:
             ValueError: for descriptors of another shape.
         """
-        descriptor = jnp.asarray(descriptors, jnp.float32)
+        numbers = as_numbers("descriptors", descriptors, "a population needs")
+        descriptor = jnp.asarray(numbers, jnp.float32)
         if descriptor.ndim != 2:
             raise ValueError(
                 f"a population needs descriptors of shape (n, d); got {descriptor.shape}"

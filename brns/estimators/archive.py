@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import take, unite
 from brns.estimators.neighbours import References, nearest
@@ -66,6 +66,7 @@ class ArchiveKNN(eqx.Module):
     or least novel at entry"""
 
     def __check_init__(self):
+        check_types(self)
         check_settings(
             self,
             k=(self.k >= 1, "at least 1"),
@@ -155,6 +156,7 @@ class PopulationKNN(eqx.Module):
     """nearest neighbours; paper, section 5"""
 
     def __check_init__(self):
+        check_types(self)
         check_settings(self, k=(self.k >= 1, "at least 1"))
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators.features import (
@@ -105,6 +105,7 @@ class VisitCounts(eqx.Module):
     Where founders fill less than the box, three of eight grids are finer"""
 
     def __check_init__(self):
+        check_types(self)
         finest, coarsest = self.cell_sizes
         check_settings(
             self,

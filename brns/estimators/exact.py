@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators import cpu
@@ -80,6 +80,7 @@ class ExactRecognition(eqx.Module):
     sees the box as [-1, 1]^d; `size` and `frequencies` play no part then"""
 
     def __check_init__(self):
+        check_types(self)
         low, high = self.frequencies
         check_settings(
             self,

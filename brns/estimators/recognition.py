@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators.encoder import Encoder, init_weights, with_weights
@@ -81,6 +81,7 @@ class BehaviorRecognition(eqx.Module):
     weights (docs/encoders). `embedding`, `width` and `initialisation` play no part then"""
 
     def __check_init__(self):
+        check_types(self)
         check_settings(
             self,
             embedding=(self.embedding is None or self.embedding >= 1, "at least 1"),

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import os
 import threading
-from operator import index
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -17,11 +16,13 @@ from jaxtyping import Array, Float, Key, PyTree
 from brns.checks.generations import check_structure
 from brns.checks.parts import check_part
 from brns.core import Box, NoveltyEstimator, Population
+from brns.core.box import as_numbers
 from brns.core.novelty import in_float32, score_novelty, update_estimator
 from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
 from brns.runs.files import RecordError
+from brns.runs.paths import require_integer
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import diff, format_diff, short_repr
 
@@ -56,7 +57,7 @@ class Novelty:
             estimator = dataclasses.replace(estimator, additions=estimator.capacity)
         self.estimator = estimator
         self.space = space
-        self.seed = index(seed)
+        self.seed = require_integer("seed", seed, 0)
         self.batches = self.learned = 0
         self._lock = threading.RLock()
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
@@ -120,7 +121,7 @@ class Novelty:
         """
         rows = self._rows(descriptors)
         scores = np.zeros(len(rows)) if novelty is None else novelty
-        scores = np.asarray(scores, np.float32)
+        scores = np.asarray(as_numbers("novelty", scores, "learn needs"), np.float32)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise ValueError(
                 f"novelty must be {len(rows)} finite numbers, one a descriptor; "
@@ -184,7 +185,7 @@ class Novelty:
         return novelty
 
     def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
-        rows = np.asarray(descriptors, np.float32)
+        rows = np.asarray(as_numbers("descriptors", descriptors, "brns.Novelty needs"), np.float32)
         expected = f"(n, {self.space.dimension})"
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
             raise ValueError(

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_settings, check_types
 from brns.core import Box
+from brns.core.box import as_numbers
 
 
 class UniformFounders(eqx.Module):
@@ -36,6 +37,7 @@ class LayerFounders(eqx.Module):
     The ant's is [29, 10, 10, 10, 8]"""
 
     def __check_init__(self):
+        check_types(self)
         check_settings(
             self,
             sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),
@@ -85,7 +87,8 @@ class GivenFounders(eqx.Module):
     def __init__(self, genotypes: Any = None, sha256: str = ""):
         self._genotypes, self.sha256 = None, sha256
         if genotypes is not None:
-            rows = np.asarray(genotypes, np.float32)
+            numbers = as_numbers("genotypes", genotypes, "GivenFounders needs")
+            rows = np.asarray(numbers, np.float32)
             if rows.ndim != 2 or not np.isfinite(rows).all():
                 raise ValueError(
                     f"founders must be finite genotypes of shape (n, p); got shape {rows.shape}"

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_part, check_settings, check_types
 from brns.core import Box, Mutation, Recombination
 from brns.core.evaluation import check_shape
 from brns.settings.differences import short_repr
@@ -35,6 +35,7 @@ class PolynomialMutation(eqx.Module):
     evenly on a logarithmic axis from one gene of p to all"""
 
     def __check_init__(self):
+        check_types(self)
         rate = self.rate is None or 0 <= self.rate <= 1
         check_settings(
             self,
@@ -71,6 +72,7 @@ class GaussianMutation(eqx.Module):
     """probability that a gene mutates"""
 
     def __check_init__(self):
+        check_types(self)
         sigma = 0 < self.sigma < math.inf
         check_settings(
             self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1")
@@ -108,6 +110,7 @@ class IsoLineDD(eqx.Module):
     Vassiliades & Mouret"""
 
     def __check_init__(self):
+        check_types(self)
         if (
             min(self.sigma_iso, self.sigma_line) < 0
             or not 0 < self.sigma_iso + self.sigma_line < math.inf
@@ -157,6 +160,7 @@ class Crossover(eqx.Module):
     """how many genes mutate afterwards, on average"""
 
     def __check_init__(self):
+        check_types(self)
         points = self.points is None or self.points >= 1
         mutated = 0 <= self.mutated < math.inf
         check_settings(
@@ -218,16 +222,16 @@ class MixedMutation(eqx.Module):
     """alpha, how quickly credit follows"""
 
     def __check_init__(self):
-        mutations = all(isinstance(each, Mutation) for each in self.operators)
+        check_types(self)
+        several = isinstance(self.operators, tuple | list) and 1 <= len(self.operators) <= 127
         check_settings(
             self,
-            operators=(
-                mutations and 1 <= len(self.operators) <= 127,
-                "mutation operators, 1 to 127 of them",
-            ),
+            operators=(several, "a tuple of 1 to 127 mutation operators"),
             exploration=(0 < self.exploration <= 1, "above 0 and at most 1"),
             credit_rate=(0 <= self.credit_rate <= 1, "from 0 to 1"),
         )
+        for each in self.operators:
+            check_part("MixedMutation.operators", each, Mutation)
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box

@@ -14,13 +14,28 @@ from typing import Any
 
 from brns.tasks.cpu import cores
 
+JAX_DEFAULTS = {
+    "jax_threefry_partitionable": True,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_enable_x64": False,
+    "jax_default_matmul_precision": None,
+}
+"""of what changes random numbers or rounding"""
 PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def describe_process() -> dict[str, Any]:
     """The command, commit, machine, device and versions of this process;
-    `xla_flags` because they change rounding.
+    `xla_flags`, and with them JAX's settings that are not the usual ones, because they change
+    rounding and random numbers.
     """
+    import jax
+
+    unusual = [
+        f"{name}={getattr(jax.config, name)}"
+        for name, usual in JAX_DEFAULTS.items()
+        if getattr(jax.config, name) != usual
+    ]
     return {
         "command": command(),
         "commit": commit(),
@@ -30,7 +45,7 @@ def describe_process() -> dict[str, Any]:
             "system": f"{platform.system()} {platform.machine()}",
         },
         "device": device(),
-        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        "xla_flags": " ".join([os.environ.get("XLA_FLAGS", ""), *unusual]).strip(),
         "versions": {name: metadata.version(name) for name in PACKAGES}
         | {"python": platform.python_version()},
     }

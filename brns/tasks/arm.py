@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_types
 from brns.core import Box, Evaluation
 from brns.tasks.scene import Scene, plain
 
@@ -44,7 +44,7 @@ class PlanarArm(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        check_settings(self)
+        check_types(self)
         if self.lengths is not None and (
             len(self.lengths) != self.joints or min(self.lengths) <= 0
         ):

@@ -2,6 +2,7 @@
 ready functions for a task's `describe`.
 """
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_settings, check_types
 
 
 class Bounds(NamedTuple):
@@ -48,6 +49,7 @@ class Waypoints(eqx.Module):
     """which numbers of a flattened observation, such as `(0, 1)`; by default all"""
 
     def __post_init__(self):
+        check_types(self)
         check_settings(self, moments=(self.moments >= 1, "at least 1"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
@@ -86,7 +88,7 @@ class Statistic(eqx.Module):
     """which numbers of a flattened observation or action, such as `(0, 1)`; by default all"""
 
     def __post_init__(self):
-        check_settings(self)
+        check_types(self)
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The statistic of one episode.
@@ -130,8 +132,12 @@ class Joined(eqx.Module):
     `Joined((Waypoints(), Statistic("mean", of="actions")))`.
     """
 
-    parts: tuple[Any, ...]
+    parts: tuple[Callable[[Any], Any], ...]
     """functions of an episode"""
+
+    def __post_init__(self):
+        check_types(self)
+        check_settings(self, parts=(len(self.parts) >= 1, "at least one"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The behaviors of one episode.
@@ -150,9 +156,10 @@ class Joined(eqx.Module):
         own.
         """
         unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
+        parts: tuple[Any, ...] = self.parts
         each = [
             part.bounds(observations, actions) if hasattr(part, "bounds") else unknown
-            for part in self.parts
+            for part in parts
         ]
         return Bounds(*map(np.concatenate, zip(*each, strict=True)))
 

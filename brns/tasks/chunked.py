@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Key, UInt32
 
 from brns.checks.generations import SKIP
+from brns.checks.parts import check_settings, check_types
 from brns.core import Evaluation, Task
 from brns.settings.description import part_to_json
 from brns.tasks import worker
@@ -67,11 +68,15 @@ class Chunked(Wrapper):
     traceable = False
 
     def __check_init__(self):
-        if not (isinstance(self.failures, int | float) and 0 <= self.failures < 1):
-            raise ValueError(
-                "failures is the share of a batch that may fail, from 0 to below 1; got "
-                f"{self.failures!r}"
-            )
+        check_types(self)
+        submits = hasattr(self.executor, "submit") and not isinstance(self.executor, type)
+        check_settings(
+            self,
+            chunk=(self.chunk is None or self.chunk >= 1, "at least 1, or None"),
+            executor=(self.executor is None or submits, "an executor, with submit, or None"),
+            failures=(0 <= self.failures < 1, "the share of a batch that may fail, 0 to below 1"),
+            timeout=(self.timeout is None or self.timeout > 0, "above 0, or None"),
+        )
         if self.chunk is None and self.task.traceable:
             raise ValueError(
                 f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code; let "

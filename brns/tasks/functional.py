@@ -2,6 +2,7 @@
 a policy acts in it, time is scanned.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from brns.checks.parts import NOT_JAX, check_settings, check_types
 from brns.core import Box, Evaluation
 from brns.settings.description import part_to_json as described
 from brns.tasks.behaviors import Waypoints
@@ -83,16 +85,22 @@ class FunctionalTask(eqx.Module):
     traceable = True
 
     def __post_init__(self):
-        if getattr(self.env, "action_size", None) is None:
+        check_types(self)
+        check_settings(self, steps=(self.steps >= 1, "at least 1"))
+        try:
+            actions = operator.index(self.env.action_size)
+            self._raw, state = _first(self.env.reset)
+            _ = state.reward, state.done
+            (observations,) = jax.eval_shape(self.observe, state).shape
+        except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(
                 "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, "
-                f"action), action_size; got {type(self.env).__name__}. Gymnasium's are for "
-                "brns.GymnasiumTask, jumanji's and gymnax's for brns.TimeStepEnv and "
-                "brns.ParamsEnv"
-            )
-        self._raw, state = _first(self.env.reset)
-        (observations,) = jax.eval_shape(self.observe, state).shape
-        self.policy = fit_policy(self.policy, observations, self.env.action_size)
+                "action) and a whole number action_size, whose states have obs, reward and done; "
+                f"what `observe` gives of one is (o,). Got {type(self.env).__name__} ({error}). "
+                "Gymnasium's are for brns.GymnasiumTask, jumanji's and gymnax's for "
+                "brns.TimeStepEnv and brns.ParamsEnv"
+            ) from error
+        self.policy = fit_policy(self.policy, observations, actions)
         if not _is_hashable(self.env):
             self.env = Unhashable(self.env)
 
@@ -106,15 +114,21 @@ class FunctionalTask(eqx.Module):
         """An episode of each policy; see `Task.evaluate`."""
         if self.seed is not None:
             key = jax.random.key(self.seed)
-        # A key for each: simulators that batch by themselves need the whole state batched.
-        episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
-        descriptor = jnp.asarray(jax.vmap(self.describe)(episodes), float)
-        evaluation = Evaluation(descriptor, episodes.rewards.sum(axis=1))
-        return (
-            evaluation._replace(solved=jax.vmap(self.success)(episodes))
-            if self.success
-            else evaluation
-        )
+        try:
+            # A key for each: simulators that batch by themselves need the whole state batched.
+            episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
+            descriptor = jax.vmap(lambda episode: jnp.asarray(self.describe(episode), float))(
+                episodes
+            )
+            solved: Any = jax.vmap(self.success)(episodes) if self.success else False
+        except NOT_JAX as error:
+            raise ValueError(
+                f"{type(self.env).__name__}.step, observe, watch, describe and success must be JAX "
+                "code (jax.numpy in place of numpy, jnp.where in place of if), and step must give "
+                "a state with the structure, shapes and types of the one that it takes; "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return Evaluation(descriptor, episodes.rewards.sum(axis=1), solved)
 
     def episode(self, genotype: Float[Array, " p"], key: Key[Array, ""]) -> Episode:
         """One episode.

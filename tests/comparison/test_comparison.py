@@ -1,6 +1,7 @@
 """Comparisons: facts against a record, statistics by hand, and the page."""
 
 import json
+import os
 import time
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -8,13 +9,14 @@ from threading import Event
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import jaxtyping
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
+from brns import Evaluation, NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, moments, run_method
 from brns.comparison.run import _operators
@@ -149,6 +151,32 @@ def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(HostIdentity, "evaluate", busy)
     methods = dict.fromkeys(("one", "another"), PopulationKNN(k=3))
     compare(search(HostIdentity()), methods, seeds=1, generations=3, out=tmp_path, workers=2)
+
+
+class Unlimited(HostIdentity):
+    limit: float = float("nan")
+
+    def evaluate(self, genotypes, key):
+        os.chdir("/")
+        return super().evaluate(genotypes, key)
+
+
+def test_a_comparison_stands_where_it_began_and_a_setting_may_be_nan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    methods = {"near": PopulationKNN(k=3)}
+    compared = compare(search(Unlimited()), methods, seeds=1, generations=2, out="compared")
+    assert compared.out == tmp_path / "compared"
+    assert (tmp_path / "compared.md").exists()
+
+
+class Overflowing(Identity):
+    def evaluate(self, genotypes, key):
+        return Evaluation(super().evaluate(genotypes, key).descriptor, jnp.inf)
+
+
+def test_what_is_not_finite_ends_a_comparison(tmp_path):
+    with pytest.raises(ValueError, match="the task gave a fitness that is not finite"):
+        compare(search(Overflowing()), METHODS, seeds=1, generations=2, out=tmp_path)
 
 
 def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch):

@@ -81,6 +81,11 @@ def test_what_cannot_be_merged():
         other = estimator.init(SQUARE, jax.random.key(1))
         with pytest.raises(ValueError, match="the first and number 2"):
             estimator.merge([learned(estimator, batches), learned(estimator, batches, other)])
+        with pytest.raises(ValueError, match="learned something; got none"):
+            estimator.merge([])
+        state = learned(estimator, batches)
+        with pytest.raises(ValueError, match="number 2 has not: leave it out"):
+            estimator.merge([state, estimator.island(state)])
     state = learned(SMALL, batches)
     with pytest.raises(ValueError, match="the first and number 3"):
         SMALL.merge([state, state, learned(SMALL, uniform(1, 1, 20))])

@@ -133,5 +133,10 @@ def test_what_are_no_descriptors_and_no_novelty_is_refused():
     for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
         with pytest.raises(ValueError, match=r"shape \(n, 2\).* finite"):
             novelty.score(wrong)
+    for wrong in (None, [["a", "b"]], [[1j, 0]], [[0, 0], [0]]):
+        with pytest.raises(ValueError, match=r"brns\.Novelty needs descriptors as"):
+            novelty.score(wrong)
     with pytest.raises(ValueError, match="1 finite numbers"):
         novelty.learn([[0.0, 0.0]], novelty=[1.0, 2.0])
+    with pytest.raises(ValueError, match="PopulationKNN remembers nothing: give the population"):
+        Novelty(brns.PopulationKNN(k=1), SPACE).score([[0.0, 0.0]])

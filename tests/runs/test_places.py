@@ -60,6 +60,18 @@ def test_a_relative_place_is_where_it_was_when_the_run_began(back, tmp_path, mon
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_without_a_working_directory_a_relative_place_is_refused(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    one = search(HostIdentity(), PopulationKNN(k=2))
+    with pytest.raises(RecordError, match="give an absolute path"):
+        brns.run(one, 1, out="run", progress=False)
+    (record,) = brns.run(one, 1, progress=False)
+    assert record.last == 1
+
+
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_link_means_what_it_points_to(exists, tmp_path):
     if exists:

@@ -37,6 +37,9 @@ def test_a_run_names_its_device_and_what_the_compiler_was_told(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
     facts = provenance.describe_process()
     assert facts["xla_flags"] == "--xla_cpu_enable_fast_math=false"
+    with jax.enable_x64(True), jax.threefry_partitionable(False):
+        flags = provenance.describe_process()["xla_flags"]
+    assert flags.endswith("=false jax_threefry_partitionable=False jax_enable_x64=True")
     (device, *_) = jax.devices()
     kind = f" ({device.device_kind})" if device.device_kind != device.platform else ""
     assert facts["device"] == device.platform + kind

@@ -102,8 +102,21 @@ def test_what_does_not_fit_is_refused():
         FunctionalTask(Corridor(), 6, SPACE, policy=FeedForward((3, 1)))
     with pytest.raises(ValueError, match="Gymnasium"):
         FunctionalTask(object(), 6, SPACE)
-    with pytest.raises(TypeError, match="obs"):
+    with pytest.raises(ValueError, match=r"Growing\.step.* structure, shapes and types"):
         check_task(FunctionalTask(Growing(), 6, SPACE))
+    with pytest.raises(ValueError, match="describe and success must be JAX code"):
+        check_task(FunctionalTask(Corridor(), 6, SPACE, describe=lambda e: np.asarray(e.rewards)))
+    for env in (Corridor, SimpleNamespace(action_size=1, reset=lambda key: (0, {}))):
+        with pytest.raises(ValueError, match="whose states have obs, reward and done"):
+            FunctionalTask(env, 6, SPACE)
+
+
+def test_numbers_in_a_list_are_a_behavior():
+    task = FunctionalTask(Corridor(), 6, SPACE, describe=lambda e: [e.rewards[0], e.rewards[1]])
+    rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers
+    episodes = [task.episode(row, jax.random.key(0)) for row in rows]
+    expected = [episode.rewards[:2] for episode in episodes]
+    np.testing.assert_allclose(task.evaluate(rows, KEY).descriptor, expected, rtol=1e-5)
 
 
 @dataclasses.dataclass

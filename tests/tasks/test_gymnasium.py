@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import cloudpickle
+import equinox as eqx
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 from files import same
@@ -333,10 +335,14 @@ PLACE = np.zeros(1)
         ),
         (spaces.Box(-BIG, BIG, (1,)), None, None, "give behavior_space"),
         (spaces.Box(-np.inf, np.inf, (1,), np.int64), None, None, "give behavior_space"),
-        (LINE, None, lambda v: (*v[:2], v[2] or v[3], v[4]), "got 4 values"),
+        (LINE, None, lambda v: (*v[:2], v[2] or v[3], v[4]), r"got \(ndarray, float, bool, dict\)"),
         (LINE, None, lambda v: v[0], "got ndarray"),
         (LINE, None, lambda v: (v[0], np.ones(2), *v[2:]), r"one number .*got array\(\[1., 1.\]\)"),
         (LINE, None, lambda v: (v[0], None, *v[2:]), "one number .*got None"),
+        (spaces.Box(-1, 1, (2,)), PLACE, None, r"one of observation_space, Box.* array\(\[0.\]\)"),
+        (LINE, None, lambda v: (None, *v[1:]), "one of observation_space, Box.* got None"),
+        (spaces.Dict({"p": LINE}), {"q": PLACE}, None, "one of observation_space, Dict"),
+        (spaces.Sequence(LINE), (), None, r"TransformObservation\(env"),
     ],
 )
 def test_odd_environments_are_refused_in_words(space, observation, step, message):
@@ -365,6 +371,42 @@ class Talking(Corridor):
         os.write(2, b"hello\n")
 
 
+def test_a_copy_with_another_environment_makes_its_own():
+    task = corridor()
+    (before,) = task.episodes(np.zeros((1, 2)))
+    copy = eqx.tree_at(lambda task: task.make_env, task, lambda: Odd(LINE, 5 * np.ones(1)))
+    (episode,) = copy.episodes(np.zeros((1, 2)))
+    assert (episode.observations == 5).all()
+    np.testing.assert_array_equal(
+        task.episodes(np.zeros((1, 2)))[0].observations, before.observations
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"make_env": lambda: None}, "must make a Gymnasium environment; got None"),
+        ({"make_env": lambda n: None, "vector": True}, "must make a VectorEnv; got None"),
+        ({"make_env": "Pendulum-v1", "vector": True}, "a function of n as make_env"),
+        ({"make_env": 3}, "make_env must be a function or text; got 3"),
+        ({"policy": (3, 1)}, r"policy must have genotype_space, actor, .* got \(3, 1\)"),
+        ({"describe": "last"}, "describe must be a function; got 'last'"),
+        ({"steps": 5.0}, r"steps must be a whole number; got 5\.0"),
+    ],
+)
+def test_what_makes_no_task_is_refused_by_name(settings, message, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    with pytest.raises(ValueError, match=message):
+        GymnasiumTask(**{"make_env": Corridor, **settings})
+
+
+def test_behaviors_of_unequal_length_are_refused():
+    lengths = iter(range(1, 9))
+    task = corridor(describe=lambda episode: np.zeros(next(lengths)))
+    with pytest.raises(ValueError, match=r"descriptor as one array; got list of ndarray of shape"):
+        task.evaluate(np.zeros((2, 2)), KEY)
+
+
 def test_what_is_printed_at_every_making_is_read_once(capfd):
     corridor(make_env=Talking).episodes(np.zeros((5, 2)))
     print("after")
@@ -382,6 +424,9 @@ def test_watch_is_what_describe_sees():
     task = corridor(watch=lambda env: (env.x, 2 * env.x), behavior_space=Box([0.0] * 2, [20.0] * 2))
     (episode,) = task.episodes(np.zeros((1, 2)))
     assert episode.observations.tolist() == [[0, 0], [2, 4], [4, 8]]
+    task = corridor(watch=lambda env: np.zeros(1 + int(env.x) % 4))
+    with pytest.raises(ValueError, match=r"as many numbers after each step; got \[1, 3, 1\]"):
+        task.episodes(np.zeros((1, 2)))
 
 
 class Telling(gymnasium.vector.VectorWrapper):

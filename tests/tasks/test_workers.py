@@ -15,6 +15,7 @@ from pathlib import Path
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import loky
 import numpy as np
 import pytest
@@ -219,6 +220,29 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
         Chunked(Fragile(), failures=1.0)
     with pytest.raises(ValueError, match=r"Identity is JAX code.*isfinite"):
         Chunked(Identity(), chunk=None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"chunk": 0}, "chunk must be at least 1, or None; got 0"),
+        ({"chunk": 2.5}, r"chunk must be a whole number or None; got 2\.5"),
+        ({"timeout": 0}, "timeout must be above 0, or None; got 0"),
+        ({"timeout": "5"}, "timeout must be a number or None; got '5'"),
+        ({"executor": ThreadPoolExecutor}, "must be an executor, with submit, or None"),
+    ],
+)
+def test_settings_of_another_type_are_refused_before_anything_is_evaluated(
+    settings, message, monkeypatch
+):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    with pytest.raises(ValueError, match=message):
+        Chunked(HostIdentity(), **settings)
+    for workers in (0, 1.5):
+        with pytest.raises(
+            ValueError, match=f"workers must be a whole number from 1 on; got {workers}"
+        ):
+            Processes(HostIdentity(), workers)
 
 
 def test_an_error_says_how_to_go_on_without_whom_it_met(shared):

@@ -25,17 +25,24 @@ class Worlds(threading.local):
 
     def __init__(self):
         self.made: dict[int, Any] = {}
+        self.maker: Any = None
         self.life = Life()
         weakref.finalize(self.life, _close, self.made)
 
     def __reduce__(self):
         return Worlds, ()  # in another process a task makes its own
 
-    def get(self, i: int, make: Callable[[], Any]) -> Any:
-        """This thread's environment i, made when it is first asked for."""
+    def get(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
+        """This thread's environment i, made when it is first asked for; a copy of a task that has
+        another `maker`, as by `eqx.tree_at`, has others.
+        """
+        if self.maker is not maker:
+            _close(self.made)
+            self.made.clear()
+            self.maker = maker
         if i not in self.made:
             with _silent() if self.made else contextlib.nullcontext():
-                self.made[i] = make()
+                self.made[i] = make(maker)
         return self.made[i]
 
 
@@ -71,6 +78,8 @@ def make_single(make_env: Any) -> gymnasium.Env:
         env = make_env()
         if isinstance(env, VectorEnv):
             raise ValueError("make_env made a vector environment: give vector=True too")
+        if not hasattr(env, "observation_space"):
+            raise ValueError(f"make_env must make a Gymnasium environment; got {env!r:.80}")
         return env
     try:
         return gymnasium.make(make_env)
@@ -85,6 +94,8 @@ def make_single(make_env: Any) -> gymnasium.Env:
 def make_vector(make_env: Any, n: int) -> VectorEnv:
     """The vector environment that a function of n makes."""
     worlds = make_env(n)
+    if not hasattr(worlds, "num_envs"):
+        raise ValueError(f"with vector=True make_env must make a VectorEnv; got {worlds!r:.80}")
     if worlds.num_envs != n:
         raise ValueError(
             f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.Chunked"
@@ -113,7 +124,9 @@ def step(env: Any, action: Any) -> Any:
 
 
 def _other_form(expected: str, values: Any) -> ValueError:
-    got = f"{len(values)} values" if isinstance(values, tuple) else type(values).__name__
+    got = type(values).__name__
+    if isinstance(values, tuple):
+        got = f"({', '.join(type(value).__name__ for value in values)})"
     return ValueError(
         f"{expected}, the info a dict; got {got}. An environment of the old Gym API needs a "
         "wrapper, such as shimmy's"

@@ -14,14 +14,14 @@ from brns.tasks.behaviors import Bounds
 UNBOUNDED = 1e9
 
 
-def check_rewards(rewards: Any, n: int) -> Float[np.ndarray, " n"]:
-    """The rewards of n worlds, which may be arrays of one number."""
+def check_numbers(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
+    """What n worlds gave, such as rewards, which may be arrays of one number."""
     try:
-        numbers = None if rewards is None else np.array(rewards, float).reshape(n)
+        numbers = None if values is None else np.array(values, float).reshape(n)
     except (TypeError, ValueError):
         numbers = None
     if numbers is None:
-        raise ValueError(f"a reward must be one number for each world; got {rewards!r:.80}")
+        raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
     return numbers
 
 

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from jaxtyping import Array, Key
 
+from brns.checks.parts import check_part, check_settings, check_types
 from brns.core import Box, Evaluation
 from brns.core.evaluation import validate_evaluation
 from brns.settings.differences import short_repr
@@ -20,7 +21,7 @@ from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import Worlds, look_at, make_single, make_vector, reset, step
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
-from brns.tasks.gymnasium.numbers import check_rewards, limits_of, make_flatten, width_of
+from brns.tasks.gymnasium.numbers import check_numbers, limits_of, make_flatten, width_of
 from brns.tasks.policy import FeedForward, Genotypes
 
 # Environments that take their steps in turn. With more a simulator's states leave the cache
@@ -75,10 +76,14 @@ class GymnasiumTask(eqx.Module):
 
     def __post_init__(self):
         self._worlds = Worlds()
-        if not callable(self.make_env) and (self.vector or not isinstance(self.make_env, str)):
-            raise ValueError(f"make_env must be an id or a function; got {self.make_env!r}")
+        check_types(self)
+        check_settings(self, steps=(self.steps >= 1, "at least 1"))
+        if self.vector and isinstance(self.make_env, str):
+            raise ValueError(f"vector=True needs a function of n as make_env; got {self.make_env}")
         if self.policy is None:
             self.policy = default_policy(*self._spaces(1))
+        if not isinstance(self.policy, FeedForward):
+            check_part("policy", self.policy, Policy)
         if self.behavior_space is None:
             self.behavior_space = self._box(*self._spaces(1))
 
@@ -146,7 +151,7 @@ class GymnasiumTask(eqx.Module):
                 env, diary, action = worlds[i], diaries[i], actions[i]
                 observation, reward, terminated, truncated, info = step(env, action)
                 diary.actions.append(action)
-                number = reward if type(reward) is float else check_rewards(reward, 1)[0]
+                number = reward if type(reward) is float else check_numbers("reward", reward, 1)[0]
                 diary.rewards.append(number)
                 rows[i] = seen = flat(observation)
                 diary.note(seen if watch is None else look_at(watch, env), info)
@@ -181,7 +186,9 @@ class GymnasiumTask(eqx.Module):
             observation, reward, ended, truncated, info = step(worlds, actions[-1])
             row, watched = sense(observation)
             seen.append(watched)
-            rewards.append(check_rewards(reward, n))
+            rewards.append(check_numbers("reward", reward, n))
+            ended = check_numbers("terminated", ended, n).astype(bool)
+            truncated = check_numbers("truncated", truncated, n).astype(bool)
             infos.append(copy_info(info))
             lengths += living
             terminated |= living & ended
@@ -204,7 +211,7 @@ class GymnasiumTask(eqx.Module):
     def _world(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
         make = partial(make_vector, n=i) if self.vector else make_single
-        return self._worlds.get(i, partial(make, self.make_env))
+        return self._worlds.get(i, make, self.make_env)
 
     def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, UInt
 
-from brns.checks.parts import check_settings
+from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import BEARINGS, PIXEL, PIXELS, RANGE, REACH, Tables, rooms, tables
@@ -68,6 +68,7 @@ class DeceptiveMaze(eqx.Module):
     traceable = True
 
     def __post_init__(self):
+        check_types(self)
         # jit hashes what is no array, and a record keeps it as it is: tuples and text serve both.
         self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
         if isinstance(self.bitmap, np.ndarray):
