@@ -21,7 +21,7 @@ def main() -> None:
 
     _log()
     try:
-        app()
+        app(prog_name="brns")
     except SystemExit as ended:
         interrupt = getattr(ended.__context__, "__cause__", None)
         if isinstance(interrupt, KeyboardInterrupt):

@@ -134,6 +134,7 @@ def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
             "mutate=gaussian (mutate.sigma)",
         ),
         (("list", "learning_rat"), "did you mean learning_rate?"),
+        (("run", "maze", "--until", "foo"), "'foo' is not one of 'saturated'.\nSee: brns run -h"),
         (
             ("run", "maze", "--out", "no", "--workers", "two"),
             "a number of processes, or the address",
@@ -153,6 +154,10 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path):
         assert word in told
     told = call("run", "maze", "--estimator", "cuonts", *wrong, folder=tmp_path, status=2).stderr
     assert "DeceptiveMaze.steps" in told
+    both = ("--set", "estimator.grid=3", "--set", "estimator.rows=3")
+    told = call("run", "maze", "--out", "no", *both, folder=tmp_path, status=2).stderr
+    assert "did you mean grids?" in told
+    assert "rows must be a power of two" in told
 
 
 def test_settings_read_without_an_import_are_those_of_the_classes():
@@ -200,6 +205,7 @@ def test_numbers_for_other_programs_are_the_summarys(folder):
     (row,) = json.loads(call("show", RUN, "--json", folder=folder).stdout)
     expected = summary(Record(folder / RUN))
     assert {name: float(row[name]) for name in expected} == expected
+    assert row["task"] == "maze"
     assert (row["method"], int(row["seed"])) == ("counts, population_size=20, offspring_size=20", 0)
 
 

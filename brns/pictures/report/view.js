@@ -128,6 +128,7 @@
       ring(pen, point.x, point.y, 3.8, panel.solved[point.row] ? solved : "#1f2430", 1.4);
     }
     for (const [at, up, radius, , edge] of scene.areas) {
+      ring(pen, x(at), y(up), (radius / width) * inner, "#ffffff", 4.5);
       ring(pen, x(at), y(up), (radius / width) * inner, edge, 2);
     }
     if (scene.start) {
