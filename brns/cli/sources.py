@@ -4,13 +4,12 @@ since importing JAX takes seconds.
 
 import ast
 import functools
-import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from brns.settings.configuration import is_plain
+from brns.settings.configuration import is_plain, read_meanings
 from brns.settings.parts import PARTS, Part
 
 PACKAGE = Path(__file__).parents[1]
@@ -64,11 +63,12 @@ def class_settings(name: str) -> dict[str, Setting]:
     """
     names = {}
     for node in _lineage(_classes_beside(name), name):
-        for field, after in itertools.pairwise([*node.body, ast.Pass()]):
+        meanings = read_meanings(node)
+        for field in node.body:
             match field:
                 case ast.AnnAssign(ast.Name(setting), annotation, ast.expr() as value):
                     if _can_be_set(annotation):
-                        names[setting] = Setting(_value(value), _meaning(after))
+                        names[setting] = Setting(_value(value), meanings.get(setting, ""))
     return names
 
 
@@ -90,13 +90,6 @@ def _can_be_set(annotation: ast.expr) -> bool:
 
 def _value(default: ast.expr) -> Any:
     return eval(ast.unparse(default), {"math": math})  # of our own source
-
-
-def _meaning(after: ast.stmt) -> str:
-    match after:
-        case ast.Expr(ast.Constant(str(meaning))):
-            return " ".join(meaning.split())
-    return ""
 
 
 def parts_with(setting: str) -> list[Part]:

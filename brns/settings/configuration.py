@@ -23,7 +23,12 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
     Returns:
         Name to type and meaning, the string under the field.
     """
-    hints, meanings = typing.get_type_hints(part), _read_meanings(part)
+    hints, meanings = typing.get_type_hints(part), {}
+    classes: list[type] = [base for base in part.__mro__ if dataclasses.is_dataclass(base)]
+    for base in reversed(classes):
+        with contextlib.suppress(OSError, TypeError):  # without a source in a file
+            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+            meanings |= read_meanings(definition)
     names = [
         field.name
         for field in dataclasses.fields(part)
@@ -95,19 +100,11 @@ def is_plain(hint: Any) -> bool:
     )
 
 
-def _read_meanings(part: type) -> dict[str, str]:
-    """The string under each field of a class, inherited fields included;
-    none of what has no source in a file.
-    """
+def read_meanings(part: ast.AST) -> dict[str, str]:
+    """The string under each field of a class, as its source has them."""
     meanings = {}
-    classes: list[type] = [
-        base for base in reversed(part.__mro__) if dataclasses.is_dataclass(base)
-    ]
-    for base in classes:
-        with contextlib.suppress(OSError, TypeError):
-            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-            for field, text in itertools.pairwise(getattr(definition, "body", ())):
-                match field, text:
-                    case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
-                        meanings[name] = " ".join(meaning.split())
+    for field, text in itertools.pairwise(getattr(part, "body", ())):
+        match field, text:
+            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
+                meanings[name] = " ".join(meaning.split())
     return meanings
