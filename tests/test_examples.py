@@ -34,6 +34,7 @@ def growing(output, folder, first, last):
 
 pyribs_novelty = partial(growing, first=10, last=50)
 deap_loop = partial(growing, first=5, last=40)
+neat_loop = partial(growing, first=30, last=60)
 gpu_simulator = partial(growing, first=85, last=90)
 
 
@@ -47,6 +48,20 @@ def numpy_user(output, folder):
     assert (
         0.2 < right[-1] < right[1] < right[0]
     )  # the other hardly does, nor does it get more novel
+
+
+def text_filter(output, folder):
+    sentences, topics, largest = (
+        numbers(rf"(\d+) {name}", output) for name in ("sentences", "topics", "of the largest")
+    )
+    assert sentences[1] == sentences[2] < 600 < sentences[0] == 2000
+    assert topics[2] < topics[1] == topics[0] == 40
+    assert largest[1] < largest[2] / 2
+
+
+def novelty_reward(output, folder):
+    own, novel = numbers(r": (\d+) of 400", output)
+    assert own < 60 < 180 < novel
 
 
 def image_descriptors(output, folder):
