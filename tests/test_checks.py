@@ -268,20 +268,29 @@ class Spaceless(Identity):
     [
         (
             lambda: brns.VisitCounts(rows=64.0),
-            r"VisitCounts\.rows must be a whole number; got 64\.0",
+            r"VisitCounts\.rows: Input should be a valid integer; got 64\.0",
         ),
-        (lambda: brns.VisitCounts(grids="8"), "grids must be a whole number or None; got '8'"),
-        (lambda: brns.VisitCounts(cell_sizes=0.1), "a tuple of 2, each a number; got 0.1"),
-        (lambda: brns.PolynomialMutation(eta="a"), "eta must be a number; got 'a'"),
+        (lambda: brns.VisitCounts(grids="8"), "grids: Input should be a valid integer; got '8'"),
+        (
+            lambda: brns.VisitCounts(cell_sizes=0.1),
+            "Input should be a valid tuple; got 0.1",
+        ),
+        (lambda: brns.PolynomialMutation(eta="a"), "eta: Input should be a valid number; got 'a'"),
         (lambda: brns.MixedMutation(brns.Crossover()), "must be a tuple of 1 to 127 mutation"),
         (lambda: brns.MixedMutation((brns.Crossover,)), "got the class Crossover"),
-        (lambda: brns.PlanarArm(3, "tips"), "descriptor must be tip or joints or picture"),
-        (lambda: brns.FeedForward((2.0, 1)), "sizes must be a tuple of several, each a whole"),
-        (lambda: brns.Joined((None,)), "parts must be a tuple of several, each a function"),
+        (
+            lambda: brns.PlanarArm(3, "tips"),
+            "Input should be 'tip', 'joints' or",
+        ),
+        (lambda: brns.FeedForward((2.0, 1)), "sizes: Input should be a valid integer"),
+        (lambda: brns.Joined((None,)), "parts: Input should be callable"),
         (lambda: brns.Joined(()), "parts must be at least one"),
-        (lambda: brns.DeceptiveMaze(start=3), "start must be a tuple of 3, each a number; got 3"),
+        (lambda: brns.DeceptiveMaze(start=3), "start: Input should be a valid tuple; got 3"),
         (lambda: brns.GivenFounders([[1, 2], [1]]), "GivenFounders needs genotypes as one array"),
-        (lambda: brns.NoveltySearch(Identity(), rescore_parents="no"), "must be True or False"),
+        (
+            lambda: brns.NoveltySearch(Identity(), rescore_parents="no"),
+            "Input should be a valid boolean",
+        ),
         (lambda: brns.NoveltySearch(Spaceless()), r"Spaceless\.behavior_space must be a brns\.Box"),
     ],
 )

@@ -2,31 +2,17 @@
 
 import contextlib
 import typing
-from collections.abc import Callable, Generator
-from numbers import Integral, Real
+from collections.abc import Generator
 from typing import Any
 
 import jax
-import numpy as np
+from jax.core import Tracer
 
 from brns.core import Box, Task
 from brns.core.evaluation import name_of
+from brns.settings.configuration import is_plain, validate
 from brns.settings.differences import short_repr
 
-KINDS: dict[Any, Any] = {
-    int: Integral,
-    float: Real,
-    bool: bool | np.bool_,
-    str: str,
-    type(None): type(None),
-}
-WORDS = {
-    int: "a whole number",
-    float: "a number",
-    bool: "True or False",
-    str: "text",
-    type(None): "None",
-}
 JAX_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 NOT_JAX = (*JAX_ERRORS, TypeError)
 """what JAX raises where code cannot be compiled"""
@@ -107,50 +93,10 @@ def check_types(part: Any) -> None:
         ValueError: with the first such setting, and what it must be.
     """
     for name, hint in typing.get_type_hints(type(part)).items():
-        if name.startswith("_") or not _is_known(hint):
+        if name.startswith("_") or not (is_plain(hint) or "Callable" in str(hint)):
             continue
-        if not _fits(value := getattr(part, name), hint):
-            raise ValueError(
-                f"{type(part).__name__}.{name} must be {_in_words(hint)}; got {value!r:.80}"
-            )
-
-
-def _is_known(hint: Any) -> bool:
-    choices = [each for each in typing.get_args(hint) if each is not Ellipsis]
-    simple = hint in KINDS or typing.get_origin(hint) in (typing.Literal, Callable)
-    return simple or (bool(choices) and all(map(_is_known, choices)))
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    if isinstance(value, np.ndarray | jax.Array) and value.shape == ():
-        value = np.zeros((), value.dtype)[()]
-    choices = typing.get_args(hint)
-    if hint in KINDS:
-        return isinstance(value, KINDS[hint]) and (hint is bool or not isinstance(value, bool))
-    if typing.get_origin(hint) is typing.Literal:
-        return isinstance(value, str) and value in choices
-    if typing.get_origin(hint) is Callable:
-        return callable(value)
-    if typing.get_origin(hint) is not tuple:  # a union
-        return any(_fits(value, choice) for choice in choices)
-    if not isinstance(value, tuple | list | np.ndarray | jax.Array):
-        return False
-    hints = choices[:1] * len(value) if Ellipsis in choices else choices
-    return len(value) == len(hints) and all(map(_fits, value, hints))
-
-
-def _in_words(hint: Any) -> str:
-    choices = typing.get_args(hint)
-    if hint in KINDS:
-        return WORDS[hint]
-    if typing.get_origin(hint) is typing.Literal:
-        return " or ".join(choices)
-    if typing.get_origin(hint) is Callable:
-        return "a function"
-    if typing.get_origin(hint) is not tuple:
-        return " or ".join(map(_in_words, choices))
-    number = "several" if Ellipsis in choices else len(choices)
-    return f"a tuple of {number}, each {_in_words(choices[0])}"
+        if not isinstance(value := getattr(part, name), Tracer):
+            validate(f"{type(part).__name__}.{name}", hint, value)
 
 
 def check_settings(part: Any, **rules: tuple[Any, str]) -> None:

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import dataclasses
+import functools
 import inspect
 import itertools
 import json
@@ -77,18 +78,33 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     return part
 
 
-def validate(what: str, hint: Any, value: Any) -> Any:
-    """The value of a JSON document, of the type of the hint; otherwise a `SettingsError`."""
+def validate(what: str, hint: Any, value: Any, document: bool = False) -> Any:
+    """The value as its type hint has it, with numbers of NumPy and JAX as Python's and a list as a
+    tuple; otherwise a `SettingsError`. In a `document` of JSON text stands for a path and the like.
+    """
+    import pydantic
+
+    try:
+        if document:
+            return _validator(hint).validate_json(json.dumps(value))
+        return _validator(hint).validate_python(_as_python(value))
+    except pydantic.ValidationError as error:
+        reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
+        raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r:.80}") from None
+
+
+@functools.cache
+def _validator(hint: Any) -> Any:
     import pydantic
 
     config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)
-    try:
-        return pydantic.TypeAdapter(hint, config=config).validate_json(
-            json.dumps(value, default=str, skipkeys=True)
-        )
-    except pydantic.ValidationError as error:
-        reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
-        raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
+    return pydantic.TypeAdapter(hint, config=config)
+
+
+def _as_python(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # of NumPy or JAX, which nobody who lists settings waits for
+        value = value.tolist()
+    return tuple(map(_as_python, value)) if isinstance(value, list | tuple) else value
 
 
 def is_plain(hint: Any) -> bool:

@@ -233,7 +233,7 @@ def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
         originals = original if same_length else [None] * len(value)
         pairs = zip(value, originals, strict=True)
         return tuple(_setting_from_json(what, Any, item, each) for item, each in pairs)
-    return validate(what, hint, value)
+    return validate(what, hint, value, document=True)
 
 
 REBUILT = ("Path", "bytes", "set", "frozenset", "dict")

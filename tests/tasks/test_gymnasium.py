@@ -388,10 +388,10 @@ def test_a_copy_with_another_environment_makes_its_own():
         ({"make_env": lambda: None}, "must make a Gymnasium environment; got None"),
         ({"make_env": lambda n: None, "vector": True}, "must make a VectorEnv; got None"),
         ({"make_env": "Pendulum-v1", "vector": True}, "a function of n as make_env"),
-        ({"make_env": 3}, "make_env must be a function or text; got 3"),
+        ({"make_env": 3}, "make_env: Input should be callable; .* got 3"),
         ({"policy": (3, 1)}, r"policy must have genotype_space, actor, .* got \(3, 1\)"),
-        ({"describe": "last"}, "describe must be a function; got 'last'"),
-        ({"steps": 5.0}, r"steps must be a whole number; got 5\.0"),
+        ({"describe": "last"}, "describe: Input should be callable; got 'last'"),
+        ({"steps": 5.0}, r"steps: Input should be a valid integer; got 5\.0"),
     ],
 )
 def test_what_makes_no_task_is_refused_by_name(settings, message, monkeypatch):
@@ -403,7 +403,7 @@ def test_what_makes_no_task_is_refused_by_name(settings, message, monkeypatch):
 def test_behaviors_of_unequal_length_are_refused():
     lengths = iter(range(1, 9))
     task = corridor(describe=lambda episode: np.zeros(next(lengths)))
-    with pytest.raises(ValueError, match=r"descriptor as one array; got list of ndarray of shape"):
+    with pytest.raises(ValueError, match=r"descriptor as one array; its rows of one shape"):
         task.evaluate(np.zeros((2, 2)), KEY)
 
 

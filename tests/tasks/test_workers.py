@@ -226,9 +226,9 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
     ("settings", "message"),
     [
         ({"chunk": 0}, "chunk must be at least 1, or None; got 0"),
-        ({"chunk": 2.5}, r"chunk must be a whole number or None; got 2\.5"),
+        ({"chunk": 2.5}, r"chunk: Input should be a valid integer; got 2\.5"),
         ({"timeout": 0}, "timeout must be above 0, or None; got 0"),
-        ({"timeout": "5"}, "timeout must be a number or None; got '5'"),
+        ({"timeout": "5"}, "timeout: Input should be a valid number; got '5'"),
         ({"executor": ThreadPoolExecutor}, "must be an executor, with submit, or None"),
     ],
 )
