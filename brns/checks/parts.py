@@ -13,20 +13,14 @@ from brns.core import Box, Task
 from brns.core.evaluation import name_of
 from brns.settings.differences import short_repr
 
-KINDS: dict[Any, Any] = {
-    int: Integral,
-    float: Real,
-    bool: bool | np.bool_,
-    str: str,
-    type(None): type(None),
+KINDS: dict[Any, tuple[Any, str]] = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    bool: (bool | np.bool_, "True or False"),
+    str: (str, "text"),
+    type(None): (type(None), "None"),
 }
-WORDS = {
-    int: "a whole number",
-    float: "a number",
-    bool: "True or False",
-    str: "text",
-    type(None): "None",
-}
+"""what a value of each type of setting is, and how an error calls it"""
 JAX_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 NOT_JAX = (*JAX_ERRORS, TypeError)
 """what JAX raises where code cannot be compiled"""
@@ -126,7 +120,7 @@ def _fits(value: Any, hint: Any) -> bool:
         value = np.zeros((), value.dtype)[()]
     choices = typing.get_args(hint)
     if hint in KINDS:
-        return isinstance(value, KINDS[hint]) and (hint is bool or not isinstance(value, bool))
+        return isinstance(value, KINDS[hint][0]) and (hint is bool or not isinstance(value, bool))
     if typing.get_origin(hint) is typing.Literal:
         return isinstance(value, str) and value in choices
     if typing.get_origin(hint) is Callable:
@@ -142,7 +136,7 @@ def _fits(value: Any, hint: Any) -> bool:
 def _in_words(hint: Any) -> str:
     choices = typing.get_args(hint)
     if hint in KINDS:
-        return WORDS[hint]
+        return KINDS[hint][1]
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(choices)
     if typing.get_origin(hint) is Callable:
