@@ -7,7 +7,8 @@ from keys import recorded_keys, reused_keys
 from worlds import HostIdentity, Identity
 
 import brns
-from brns import Box, checks
+from brns import Box
+from brns.checks import estimators
 
 BOX = Box([-1.0] * 5, [1.0] * 5)
 EVALUATED = []
@@ -97,6 +98,6 @@ def test_a_task_is_checked_with_a_key_that_draws_no_genotypes():
 @pytest.mark.parametrize("estimator", ESTIMATORS[:1], ids=lambda each: type(each).__name__)
 def test_an_estimator_is_checked_with_a_key_for_each_purpose(estimator):
     with recorded_keys() as uses:
-        checks._run_three_generations(estimator, 2, 6)
+        estimators._run_three_generations(estimator, 2, 6)
     assert uses
     assert not reused_keys(uses)

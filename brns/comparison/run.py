@@ -28,7 +28,7 @@ from brns.runs.paths import Seeds, require_integer, resolve_seeds
 from brns.runs.progress import track
 from brns.runs.provenance import describe_process, group_by_answer
 from brns.search import NoveltySearch
-from brns.settings.description import equal, part_to_json
+from brns.settings.description import part_to_json
 from brns.settings.parts import CLASSES
 from brns.tasks.chunked import has_workers
 
@@ -204,7 +204,7 @@ def _jobs(
                 settings["peer"] = part_to_json(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
             path = out / "methods" / each.name / f"{file}.json"
-            jobs.append(_Job(each, name, search, peer, path, json.loads(json.dumps(settings))))
+            jobs.append(_Job(each, name, search, peer, path, json.loads(_to_json(settings))))
     paths = [job.path for job in jobs]
     if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
         raise ValueError(
@@ -241,7 +241,7 @@ def _read_result(job: _Job) -> tuple[MethodResult, dict[str, Any]]:
         raise RecordError(
             f"{job.path} is damaged ({error}): remove it to have it made anew"
         ) from None
-    if not equal(settings, job.settings):
+    if settings != job.settings:
         raise RecordError(
             f"{job.path} was made with other settings, seeds, generations or cells; take another "
             "folder, or the settings that made it"
@@ -257,4 +257,9 @@ def _run_job(job: _Job, stop: Event, alone: Lock) -> None:
     provenance = {key: value for key, value in describe_process().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(job.path, to_json(content, fallback=np.ndarray.tolist, inf_nan_mode="null"))
+    write_bytes(job.path, _to_json(content))
+
+
+def _to_json(content: Any) -> bytes:
+    """JSON in which NaN and infinity are text, which NumPy reads as numbers."""
+    return to_json(content, fallback=np.ndarray.tolist, inf_nan_mode="strings")

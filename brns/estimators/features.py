@@ -117,12 +117,14 @@ def check_learned(states: Sequence[Any]) -> None:
     Raises:
         ValueError: where there is none, or one that has learned nothing.
     """
-    empty = [number for number, state in enumerate(states, 1) if not state.seen]
-    if empty or not states:
-        which = f"number {empty[0]} has not: leave it out until its next generation"
-        raise ValueError(
-            f"merge needs states that have learned something; {which if empty else 'got none'}"
-        )
+    if not states:
+        raise ValueError("merge needs states that have learned something; got none")
+    for number, state in enumerate(states, 1):
+        if not state.seen:
+            raise ValueError(
+                f"merge needs states that have learned something; number {number} has not: leave "
+                "it out until its next generation"
+            )
 
 
 def check_mergeable(shared: Sequence[PyTree]) -> None:

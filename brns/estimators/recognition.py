@@ -86,7 +86,7 @@ class BehaviorRecognition(eqx.Module):
             self,
             embedding=(self.embedding is None or self.embedding >= 1, "at least 1"),
             width=(self.width is None or self.width >= 1, "at least 1"),
-            depths=(len(self.depths) == 2 and min(self.depths) >= 0, "two numbers from 0 on"),
+            depths=(min(self.depths) >= 0, "two numbers from 0 on"),
             learning_rate=(0 < self.learning_rate < 1, "between 0 and 1"),
             epochs=(self.epochs >= 1, "at least 1"),
             batch=(self.batch >= 1, "at least 1"),

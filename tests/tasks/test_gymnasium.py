@@ -403,7 +403,7 @@ def test_what_makes_no_task_is_refused_by_name(settings, message, monkeypatch):
 def test_behaviors_of_unequal_length_are_refused():
     lengths = iter(range(1, 9))
     task = corridor(describe=lambda episode: np.zeros(next(lengths)))
-    with pytest.raises(ValueError, match=r"descriptor as one array; its rows of one shape"):
+    with pytest.raises(ValueError, match="descriptor as one array, its rows of one shape"):
         task.evaluate(np.zeros((2, 2)), KEY)
 
 

@@ -50,7 +50,7 @@ def make_flatten(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.nd
     def flatten(observation: Any) -> Float[np.ndarray, " o"]:
         try:
             values = observation if plain else spaces.flatten(space, observation)
-            numbers = np.array(values, dtype).reshape(-1)
+            numbers = None if values is None else np.array(values, dtype).reshape(-1)
         except (TypeError, ValueError, LookupError):
             numbers = None
         if numbers is None or numbers.size != size:
