@@ -84,17 +84,13 @@ class Chunked(Wrapper):
             )
 
     @functools.cached_property
-    def pickled(self) -> bytes:
+    def _packed(self) -> Packed:
         """The task for its workers, with what a script or a notebook defines and registers.
 
         No pickle from a disk is ever read.
         """
-        return cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
-
-    @functools.cached_property
-    def _packed(self) -> "Packed":
-        """The same with its digest."""
-        return Packed(hashlib.sha256(self.pickled).hexdigest(), self.pickled)
+        content = cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
+        return Packed(hashlib.sha256(content).hexdigest(), content)
 
     @functools.cached_property
     def reasons(self) -> dict[tuple[bytes, bytes], str]:
