@@ -372,7 +372,7 @@ def _tell(
     check_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
     credit = mixture.update_credit(state.credit, offspring.operator, survived[mu:])
-    generation = generation._replace(offspring=_blank(generation.offspring))
+    generation = generation._replace(offspring=_mask_failed(generation.offspring))
     return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation
 
 
@@ -419,7 +419,7 @@ def _living(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
     return jnp.where(failed, others[number], rows)
 
 
-def _blank(offspring: Population) -> Population:
+def _mask_failed(offspring: Population) -> Population:
     """The offspring as a record has them: of those who failed nothing was measured."""
     failed, nothing = offspring.failed, jnp.float32(jnp.nan)
     return offspring._replace(

@@ -36,7 +36,7 @@ def main() -> None:
                 f"JAX has no plug-in for JAX_PLATFORMS={platforms}; install it, or unset "
                 "JAX_PLATFORMS"
             )
-        from_user = user_lines(error)
+        from_user = user_traceback(error)
         if not from_user and not isinstance(error, USUAL):
             raise
         usual = isinstance(error, USUAL) and f"{error}"
@@ -75,7 +75,7 @@ def _wrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def user_lines(error: BaseException) -> str:
+def user_traceback(error: BaseException) -> str:
     """The traceback from the user's own code on; empty where there is none."""
     installed = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")]
     others = (os.path.dirname(os.path.dirname(__file__)), *installed, "<")

@@ -29,7 +29,7 @@ def _texts() -> list[str]:
     return [file.read_text(encoding="utf-8") for file in sorted(PACKAGE.rglob("*.py"))]
 
 
-def _classes_beside(name: str) -> dict[str, ast.ClassDef]:
+def _classes_in_file_of(name: str) -> dict[str, ast.ClassDef]:
     """The classes of the file in which a class stands, by name; none of a function, which has no
     settings."""
     text = next((text for text in _texts() if f"\nclass {name}(" in text), "")
@@ -62,7 +62,7 @@ def class_settings(name: str) -> dict[str, Setting]:
         Its fields that can be set as text, those of bases in the same file first.
     """
     names = {}
-    for node in _lineage(_classes_beside(name), name):
+    for node in _lineage(_classes_in_file_of(name), name):
         meanings = read_meanings(node)
         for field in node.body:
             match field:

@@ -38,7 +38,7 @@ COLUMNS = 4
 """panels of the picture side by side"""
 
 
-def place(out: Path) -> Path:
+def page_path(out: Path) -> Path:
     """Where the page of a comparison is: OUT.md beside the folder OUT.
 
     Args:
@@ -55,7 +55,7 @@ def place(out: Path) -> Path:
 
 def write(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
-    page = place(comparison.out)
+    page = page_path(comparison.out)
     write_bytes(comparison.out / "runs.csv", format_csv(comparison.rows).encode())
     figure = picture(comparison.worlds, comparison.results)
     save(figure, comparison.out / "comparison.png", dpi=75)

@@ -98,7 +98,7 @@ class DensityDescent(eqx.Module):
         archive = DensityArchive(
             measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed
         )
-        return _strategies(terms, self.sigma, "density", archive, _cells(terms))
+        return _strategies(terms, self.sigma, "density", archive, _cell_archive(terms))
 
 
 class CMAMAE(eqx.Module):
@@ -113,7 +113,7 @@ class CMAMAE(eqx.Module):
     learning_rate: float = 0.01
 
     def __call__(self, terms: Terms) -> Any:
-        archive = _cells(terms, learning_rate=self.learning_rate, threshold_min=terms.worst)
+        archive = _cell_archive(terms, learning_rate=self.learning_rate, threshold_min=terms.worst)
         return _strategies(terms, self.sigma, "imp", archive)
 
 
@@ -129,7 +129,7 @@ class MapElites(eqx.Module):
         from ribs.emitters import IsoLineEmitter
         from ribs.schedulers import Scheduler
 
-        archive = _cells(terms)
+        archive = _cell_archive(terms)
         sigmas: dict[str, Any] = {"iso_sigma": self.iso, "line_sigma": self.line}
         emitter = IsoLineEmitter(
             archive, **sigmas, x0=terms.x0, batch_size=terms.born, seed=terms.seed
@@ -173,7 +173,7 @@ def _strategies(
     return Scheduler(archive, emitters, restart_from)
 
 
-def _cells(terms: Terms, **settings: Any) -> Any:
+def _cell_archive(terms: Terms, **settings: Any) -> Any:
     from ribs.archives import CVTArchive, GridArchive
 
     options: dict[str, Any] = {

@@ -101,7 +101,7 @@ def compare(
     if isinstance(what, Task):
         what = NoveltySearch(what)
     worlds, out = _worlds(what, generations, cells), Path(out).absolute()
-    page.place(out)
+    page.page_path(out)
     methods = _methods(estimators, mutations or {"": None})
     jobs = _jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)

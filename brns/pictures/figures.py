@@ -74,7 +74,7 @@ FIGURES: dict[str, Picture] = {
     "behaviors": Picture(
         "The world and what was tried",
         "Every behavior that was evaluated, of paths at most 1500, coloured by generation. "
-        "Solutions are ringed; ways of three (the first, one halfway, the last) are drawn where "
+        "Solutions are ringed; paths of three (the first, one halfway, the last) are drawn where "
         "the task can replay them. First seed of each method.",
         gather.behaviors,
         maps.paint_behaviors,

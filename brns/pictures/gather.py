@@ -135,7 +135,7 @@ class Behaviors(NamedTuple):
     descriptor: Float[np.ndarray, "n d"]
     born: Int[np.ndarray, " n"]
     solved: Bool[np.ndarray, " n"]
-    ways: tuple[Float[np.ndarray, "times 2"], ...]
+    paths: tuple[Float[np.ndarray, "times 2"], ...]
     """of the first solution, one halfway and the last, where the task can replay them"""
 
     def rows(self) -> list[Row]:
@@ -399,11 +399,11 @@ def behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
     names = ("descriptor", "born", "solved")
     descriptor, born, solved = (np.concatenate(evaluated_column(record, name)) for name in names)
-    ways = _ways(record) if solved.any() else ()
-    return Behaviors(scene_of(record), descriptor, born, solved, ways)
+    paths = _paths_of_solutions(record) if solved.any() else ()
+    return Behaviors(scene_of(record), descriptor, born, solved, paths)
 
 
-def _ways(record: Record) -> tuple[np.ndarray, ...]:
+def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
     task = record.known_search and innermost(record.search.task)
     if not isinstance(task, Traced):
         return ()

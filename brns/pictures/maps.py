@@ -44,9 +44,9 @@ def paint_behaviors(shown: Behaviors, ax: Axes) -> None:
         size = scale(ax)
         ring: Any = {"facecolor": "none", "edgecolor": SOLVED, "lw": 0.9 * size}
         ax.scatter(x, y, s=24 * size**2, label="solution", zorder=4, rasterized=True, **ring)
-    for way in shown.ways:
+    for path in shown.paths:
         style: Any = {"color": SOLVED, "lw": scale(ax), "zorder": 4, "path_effects": halo(ax)}
-        ax.plot(*way.T, label="way of a solution", **style)
+        ax.plot(*path.T, label="path of a solution", **style)
     drawn = f"{most} of " if most < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
     outside = beyond(world, shown.descriptor)

@@ -191,7 +191,7 @@ class ActiveRun:
         survived = np.isin(tables["offspring"]["id"], tables["survivors"]["id"])
         lasting = survived | tables["offspring"]["solved"]
         space, stored = self.search.task.genotype_space, self.record.metadata.genotypes
-        born = remaking.columns(generation, space, stored, lasting)
+        born = remaking.genotype_columns(generation, space, stored, lasting)
         arrays = tables | born | {"credit": state.credit, "failed": failed}
         self.record.write("generations", number, arrays, synced=False)
 

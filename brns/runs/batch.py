@@ -59,7 +59,7 @@ def check_whole(path: Path, runs: Sequence[Record]) -> None:
             )
 
 
-def last_state(path: Path, runs: Sequence[Record]) -> int:
+def last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
     """The last generation of which all the runs have a state; a `RecordError` if there is none."""
     common = set.intersection(*(set(run.snapshots) for run in runs))
     if common:
@@ -70,7 +70,7 @@ def last_state(path: Path, runs: Sequence[Record]) -> int:
     raise RecordError(f"{path} has no state to go on from{which}{others}: start anew")
 
 
-def leave_out_missing(runs: Sequence[Record]) -> None:
+def drop_missing_runs(runs: Sequence[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     present = [run.seed for run in runs]
     if missing := sorted(set(runs[0].metadata.together) - set(present)):

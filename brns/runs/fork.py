@@ -9,7 +9,7 @@ import numpy as np
 
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
-from brns.runs.paths import atomic_directory, check_place, place, require_integer
+from brns.runs.paths import atomic_directory, check_place, require_integer, resolve_out
 from brns.runs.record import GENOTYPE, Record
 from brns.runs.sources import Source, difference
 from brns.runs.store import Store
@@ -56,7 +56,7 @@ def fork(
             sizes of population and offspring or the founders.
     """
     source = run if isinstance(run, Record) else Record(run)
-    out, at = place(out), require_integer("at", at, 0)
+    out, at = resolve_out(out), require_integer("at", at, 0)
     search = search or source.search
     total = require_integer(
         "generations", source.planned if generations is None else generations, at + 1

@@ -19,14 +19,20 @@ from brns.metrics.saturation import saturated
 from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
 from brns.runs.active import ActiveRun, SavedGeneration
-from brns.runs.batch import check_edits, check_request, check_whole, last_state, leave_out_missing
+from brns.runs.batch import (
+    check_edits,
+    check_request,
+    check_whole,
+    drop_missing_runs,
+    last_common_checkpoint,
+)
 from brns.runs.files import RecordError
 from brns.runs.paths import (
     Seeds,
     atomic_directory,
     check_place,
-    place,
     require_integer,
+    resolve_out,
     resolve_seeds,
     seed_folders,
     temporary_folder,
@@ -96,7 +102,7 @@ def run(
         RecordError: where the directory is taken, or its run is another.
         ValueError: where an argument or what a part gave is not what it should be.
     """
-    path = temporary_folder() if out is None else place(out)
+    path = temporary_folder() if out is None else resolve_out(out)
     batch = resolve_seeds(seed, seeds)
     begin = _start(
         search, generations, path, batch, checkpoint_every, genotypes, exist, accept_edits, name
@@ -130,7 +136,7 @@ def generations(
     Returns:
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
-    path = temporary_folder() if out is None else place(out)  # now, not when the loop begins
+    path = temporary_folder() if out is None else resolve_out(out)  # now, not when the loop begins
     batch = resolve_seeds(seed, seeds)
     begin = _start(
         search, generations, path, batch, checkpoint_every, genotypes, exist, accept_edits, name
@@ -263,7 +269,7 @@ def _reopen(
     planned = first.planned
     total = planned if generations is None else require_integer("generations", generations)
     _lock(found, locks)
-    at = last_state(path, found)
+    at = last_common_checkpoint(path, found)
     edited = check_edits(found, at, accept_edits)
     if total != planned:
         text = f"{path} was begun for {planned} generations and {total} are asked for; "
@@ -274,7 +280,7 @@ def _reopen(
         )
         LOG.warning("%s", escape_control(text))
     elsewhere = [record for record in found if edited or record.elsewhere]
-    leave_out_missing(found)
+    drop_missing_runs(found)
     session = metadata.Session(after=at)
     runs = [ActiveRun.resume(record, at, total, session) for record in found]
     for record in elsewhere:

@@ -73,7 +73,7 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
     return number
 
 
-def place(out: str | os.PathLike) -> Path:
+def resolve_out(out: str | os.PathLike) -> Path:
     """The folder that a path means now, whatever the working directory becomes;
     of a link what it points to.
     """

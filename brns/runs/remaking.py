@@ -24,7 +24,7 @@ Keep = Literal["survivors", "all"]
 Likeness = Literal["exact", "rounded", "other"]
 
 
-def columns(
+def genotype_columns(
     generation: Generation, space: Box, keep: Keep, stored: Bool[np.ndarray, " n"]
 ) -> dict[str, np.ndarray]:
     """What a generation's file holds of genotypes.

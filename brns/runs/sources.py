@@ -59,7 +59,7 @@ class Source:
         self._seen: dict[int, Any] = {}
         task = innermost(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
-            self._visit(part)
+            self._collect(part)
         self._visit_environment(task)
 
     @functools.cached_property
@@ -70,11 +70,11 @@ class Source:
             texts[name] = texts.get(name, "") + "".join(map(_text, functions))
         return texts
 
-    def _visit(self, thing: Any, name: str = "") -> None:
+    def _collect(self, thing: Any, name: str = "") -> None:
         """Add what is a user's own of a thing: its functions and those of all that it holds; and
         its value, where that has a name.
         """
-        if name and (_is_data(thing) or _is_alias(name, thing)):
+        if name and (_is_plain_value(thing) or _is_alias(name, thing)):
             line = _assignment(name, thing)
             if line not in self.values.get(name, ""):
                 self.values[name] = self.values.get(name, "") + line
@@ -83,7 +83,7 @@ class Source:
             return
         self._seen[id(thing)] = thing
         if not isinstance(thing, type) and _is_own(type(thing)):
-            self._visit(type(thing))
+            self._collect(type(thing))
         if isinstance(thing, Mapping):
             self._visit_all({f"{key}": value for key, value in thing.items()}, name)
         elif isinstance(thing, tuple | list | set | frozenset):
@@ -92,17 +92,17 @@ class Source:
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._visit_all({"func": thing.func, **arguments, **thing.keywords}, name)
         elif isinstance(thing, types.MethodType):
-            self._visit(thing.__func__)
-            self._visit(thing.__self__, name or type(thing.__self__).__qualname__)
+            self._collect(thing.__func__)
+            self._collect(thing.__self__, name or type(thing.__self__).__qualname__)
         elif isinstance(thing, Wrapped):
             for part in ("func", "fget", "__func__"):
-                self._visit(getattr(thing, part, None))
+                self._collect(getattr(thing, part, None))
         elif isinstance(thing, type):
             self._visit_class(thing)
         elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
             self._visit_function(thing)
             self._visit_all(getattr(thing, "__dict__", {}))
-            self._visit(getattr(thing, "__wrapped__", None), name)
+            self._collect(getattr(thing, "__wrapped__", None), name)
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._visit_object(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
@@ -112,7 +112,7 @@ class Source:
     def _visit_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
         for inner, thing in list(things.items()):
-            self._visit(thing, f"{name}.{inner}" if name and not inner.startswith("_") else "")
+            self._collect(thing, f"{name}.{inner}" if name and not inner.startswith("_") else "")
 
     def _visit_object(self, thing: Any, name: str) -> None:
         """Add what an object holds, with those values that no setting of the search tells.
@@ -143,7 +143,7 @@ class Source:
 
     def _visit_class(self, kind: type) -> None:
         if _is_own(type(kind)):
-            self._visit(type(kind))
+            self._collect(type(kind))
         for each in kind.__mro__:
             if not _is_own(each) or (each is not kind and id(each) in self._seen):
                 continue
@@ -152,7 +152,7 @@ class Source:
             for name, value in list(vars(each).items()):
                 written = not name.startswith("__") or name == "__call__" or _is_written(value)
                 if written and name not in settings:
-                    self._visit(value, f"{each.__qualname__}.{name}")
+                    self._collect(value, f"{each.__qualname__}.{name}")
 
     def _visit_function(self, function: Any) -> None:
         if not isinstance(function, types.FunctionType) or not _is_own(function):
@@ -165,7 +165,7 @@ class Source:
         self._visit_all(dict(defaults) | (function.__kwdefaults__ or {}), name)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if cell != types.CellType():  # an empty one
-                self._visit(cell.cell_contents, f"{name}.{free}")
+                self._collect(cell.cell_contents, f"{name}.{free}")
         names = _names(code)
         for used in sorted(names & function.__globals__.keys()):
             self._visit_used(used, function.__globals__[used], names)
@@ -173,7 +173,7 @@ class Source:
     def _visit_used(self, name: str, value: Any, names: set[str]) -> None:
         """Add a global of a function; of a module what the function may mean of it."""
         if not isinstance(value, types.ModuleType):
-            self._visit(value, name)
+            self._collect(value, name)
         elif _is_own(value):
             for used in sorted(names & vars(value).keys()):
                 self._visit_used(f"{name}.{used}", vars(value)[used], names)
@@ -235,12 +235,12 @@ def _is_written(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
 
 
-def _is_data(value: Any) -> bool:
+def _is_plain_value(value: Any) -> bool:
     """Whether it is a value, or a collection of values."""
     if isinstance(value, tuple | frozenset | list | set):
-        return all(map(_is_data, value))
+        return all(map(_is_plain_value, value))
     if isinstance(value, dict):
-        return _is_data([*value, *value.values()])
+        return _is_plain_value([*value, *value.values()])
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
     return isinstance(value, DATA)

@@ -25,7 +25,7 @@
     for (const name of ["id", "born", "parent"]) panel[name] = ints(panel[name]);
     panel.solved = bytes(panel.solved);
     panel.place = floats(panel.place);
-    panel.ways = panel.ways && floats(panel.ways);
+    panel.paths = panel.paths && floats(panel.paths);
     panel.rows = panel.rows.map(ints);
     panel.novelty = panel.novelty.map(floats);
     panel.maps = panel.map && panel.map.levels.map((text) => image(bytes(text), panel.map.cells));
@@ -101,13 +101,13 @@
     }
     if (walls && walls.complete) pen.drawImage(walls, ...box(...scene.walls.extent));
     const rows = panel.rows[now];
-    if (panel.ways) {
+    if (panel.paths) {
       pen.strokeStyle = "rgba(70, 130, 200, 0.4)";
       for (const row of rows) {
         pen.beginPath();
         for (let k = 0; k < panel.steps; k++) {
           const at = 2 * (row * panel.steps + k);
-          pen.lineTo(x(panel.ways[at]), y(panel.ways[at + 1]));
+          pen.lineTo(x(panel.paths[at]), y(panel.paths[at + 1]));
         }
         pen.stroke();
       }

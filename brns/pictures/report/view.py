@@ -98,8 +98,8 @@ def _people(living: Sequence[Living]) -> dict[str, Any]:
         "novelty": [_encoded(each.novelty, "<f4") for each in living],
     }
     if world.paths:
-        ways = with_start(world, columns["descriptor"])
-        people |= {"ways": _encoded(ways, "<f4"), "steps": ways.shape[1]}
+        paths = with_start(world, columns["descriptor"])
+        people |= {"paths": _encoded(paths, "<f4"), "steps": paths.shape[1]}
     return people
 
 

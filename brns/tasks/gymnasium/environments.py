@@ -112,7 +112,7 @@ def reset(env: Any, seed: int) -> Any:
     values = env.reset(seed=seed)
     if type(values) is tuple and len(values) == 2 and isinstance(values[1], dict):
         return values
-    raise _other_form("reset must give (observation, info)", values)
+    raise _format_error("reset must give (observation, info)", values)
 
 
 def step(env: Any, action: Any) -> Any:
@@ -120,10 +120,10 @@ def step(env: Any, action: Any) -> Any:
     values = env.step(action)
     if type(values) is tuple and len(values) == 5 and isinstance(values[4], dict):
         return values
-    raise _other_form("step must give (observation, reward, terminated, truncated, info)", values)
+    raise _format_error("step must give (observation, reward, terminated, truncated, info)", values)
 
 
-def _other_form(expected: str, values: Any) -> ValueError:
+def _format_error(expected: str, values: Any) -> ValueError:
     got = type(values).__name__
     if isinstance(values, tuple):
         got = f"({', '.join(type(value).__name__ for value in values)})"
