@@ -65,15 +65,15 @@ def _close(worlds: dict[int, Any]) -> None:
             env.close()
 
 
-def make_single(make_env: Any) -> gymnasium.Env:
-    """An environment of an id, or of a function that makes one."""
+def make_single(make_env: Any, **settings: Any) -> gymnasium.Env:
+    """An environment of an id, with these settings, or of a function that makes one."""
     if not isinstance(make_env, str):
         env = make_env()
         if isinstance(env, VectorEnv):
             raise ValueError("make_env made a vector environment: give vector=True too")
         return env
     try:
-        return gymnasium.make(make_env)
+        return gymnasium.make(make_env, **settings)
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as error:
         raise ValueError(
             f"Gymnasium knows no environment {make_env!r} here ({error}). Name the package that "
