@@ -56,7 +56,8 @@ def write(record: Record, out: str | os.PathLike) -> Path:
 def write_individual(
     record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best"
 ) -> Path:
-    """Write a movie of one individual's episode in its world. The ant maze can be filmed.
+    """Write a movie of one individual's episode in its world: the ant maze, or an environment of
+    Gymnasium that draws pictures.
 
     The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no
     display and no GPU.

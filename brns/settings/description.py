@@ -202,8 +202,8 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         return _value_from_json(name, description, original)
     if not is_user_part and name not in NAMED:
         raise SettingsError(
-            f"{name!r} is not in brns: this run uses your own code. Add --search module:object; "
-            "in Python set record.search or give search=..."
+            f"{name!r} is not in brns, or may hold functions of yours: add --search module:object, "
+            "with which the run was begun; in Python set record.search or give search=..."
         )
     part = type(original) if is_user_part else getattr(importlib.import_module("brns"), name)
     hints = {}

@@ -265,6 +265,25 @@ def test_what_an_environment_goes_on_with_is_copied():
     assert episode.rewards.tolist() == [1] * 5
 
 
+class Drawn(Corridor):
+    render_mode = "rgb_array"
+
+    def render(self):
+        return np.full((2, 2, 3), 10 * self.x, np.uint8)
+
+
+def test_an_environment_that_draws_films_the_episode_of_an_individual():
+    """Its first and every later picture is of what was observed then."""
+    genotype = np.array([0.3, 0.1])
+    film = corridor(make_env=Drawn).film(genotype)
+    (episode,) = corridor().episodes(genotype[None])
+    drawn = [picture[0, 0, 0] for picture in film.pictures]
+    assert drawn == (10 * episode.observations[:, 0]).astype(int).tolist()
+    assert len(drawn) <= film.most
+    with pytest.raises(ValueError, match="render_mode='rgb_array'"):
+        corridor().film(genotype)
+
+
 class Offset(Corridor):
     """The corridor whose reset says where it begins."""
 

@@ -72,8 +72,8 @@ def _close(worlds: dict[int, Any]) -> None:
             env.close()
 
 
-def make_single(make_env: Any) -> gymnasium.Env:
-    """An environment of an id, or of a function that makes one."""
+def make_single(make_env: Any, **settings: Any) -> gymnasium.Env:
+    """An environment of an id, with these settings, or of a function that makes one."""
     if not isinstance(make_env, str):
         env = make_env()
         if isinstance(env, VectorEnv):
@@ -82,7 +82,7 @@ def make_single(make_env: Any) -> gymnasium.Env:
             raise ValueError(f"make_env must make a Gymnasium environment; got {env!r:.80}")
         return env
     try:
-        return gymnasium.make(make_env)
+        return gymnasium.make(make_env, **settings)
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as error:
         raise ValueError(
             f"Gymnasium knows no environment {make_env!r} here ({error}). Name the package that "

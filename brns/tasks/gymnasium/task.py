@@ -1,7 +1,7 @@
 """Policies in a batch of environments; a function of yours says what a behavior was."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from brns.checks.parts import check_part, check_settings, check_types
 from brns.core import Box, Evaluation
@@ -23,6 +23,7 @@ from brns.tasks.gymnasium.environments import Worlds, look_at, make_single, make
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
 from brns.tasks.gymnasium.numbers import check_numbers, limits_of, make_flatten, width_of
 from brns.tasks.policy import FeedForward, Genotypes
+from brns.tasks.scene import Film
 
 # Environments that take their steps in turn. With more a simulator's states leave the cache
 # (Ant-v5: 32 are 12 % slower than 16), with fewer the product of the policies costs more than it
@@ -128,6 +129,42 @@ class GymnasiumTask(eqx.Module):
         groups = np.split(genotypes, range(together, len(genotypes), together))
         episodes = [self._in_turn(act(group), len(group), seed) for group in groups]
         return [*itertools.chain(*episodes)]
+
+    def film(self, genotype: Float[np.ndarray, " p"]) -> Film:
+        """One episode, drawn by the environment.
+
+        Args:
+            genotype: `(p,)`.
+
+        Returns:
+            A picture of each step, made as it is asked for.
+
+        Raises:
+            ValueError: where the environment draws no pictures, or is a vector form.
+        """
+        env = None if self.vector else make_single(self.make_env, render_mode="rgb_array")
+        if env is None or env.render_mode != "rgb_array":
+            raise ValueError(
+                "a film needs single environments that are made with render_mode='rgb_array': let "
+                "make_env make them so, which draws nothing before a film is asked for"
+            )
+        pictures = self._pictures(env, np.asarray(genotype)[None])
+        return Film(pictures, self.steps + 1, float(env.metadata.get("render_fps", 30)))
+
+    def _pictures(self, env: gymnasium.Env, genotypes: np.ndarray) -> Iterator[np.ndarray]:
+        """What an environment draws at the start and after each step of one episode."""
+        flat = make_flatten(env.observation_space)
+        act = make_actor(env.action_space, self.policy, width_of(env.observation_space), genotypes)
+        batch = batch_space(env.action_space, 1)
+        observation, _ = reset(env, self.seed or 0)
+        for _ in range(self.steps):
+            yield np.asarray(env.render())
+            (action,) = iterate(batch, act(flat(observation)[None]))
+            observation, _, terminated, truncated, _ = step(env, action)
+            if terminated or truncated:
+                break
+        yield np.asarray(env.render())
+        env.close()
 
     def _in_turn(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes side by side, each in an environment of its own that rests after the end."""
