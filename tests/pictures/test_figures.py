@@ -153,8 +153,8 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
     rings = ax.collections[1]
     np.testing.assert_allclose(rings.get_offsets(), [place])
     assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
-    (way,) = [line for line in ax.lines if line.get_label() == "way of a solution"]
-    np.testing.assert_allclose(way.get_xydata()[-1], place, atol=1e-3)
+    (path,) = [line for line in ax.lines if line.get_label() == "path of a solution"]
+    np.testing.assert_allclose(path.get_xydata()[-1], place, atol=1e-3)
     assert ax.get_title().endswith(", 1 solution")
 
 
