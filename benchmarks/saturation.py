@@ -24,7 +24,7 @@ from brns.formatting import format_csv, read_csv
 from brns.metrics.saturation import SATURATED, Seen
 from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process
-from brns.runs.seeds import count_seed_batches, generations
+from brns.runs.seeds import count_parallel_batches, generations
 from brns.search import NoveltySearch
 from brns.settings.parts import parts
 
@@ -74,7 +74,11 @@ def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str,
     for mine, state in zip(followed, states, strict=True):
         mine.look(state.population)
     for after in generations(
-        search, keys, states, round(times * one.generations), count_seed_batches(search.task, seeds)
+        search,
+        keys,
+        states,
+        round(times * one.generations),
+        count_parallel_batches(search.task, seeds),
     ):
         for mine, (_, generation) in zip(followed, after, strict=True):
             mine.look(generation.offspring)

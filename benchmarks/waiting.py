@@ -146,7 +146,7 @@ def several_seeds(repeats: int) -> None:
     def in_batches() -> tuple[float, float]:
         before = clocks()
         for _ in side_by_side.generations(
-            search, keys, states, 5, side_by_side.count_seed_batches(search.task, 8)
+            search, keys, states, 5, side_by_side.count_parallel_batches(search.task, 8)
         ):
             pass
         return _each(before, 5)

@@ -154,7 +154,8 @@ class NoveltySearch(eqx.Module):
             ValueError: where no founder lives, or as many failed as there shall be.
         """
         draw, evaluate, estimate = keys(key, 0)
-        n, space, credit = self.population_size, self.task.genotype_space, self.mixture.credit()
+        n, space = self.population_size, self.task.genotype_space
+        credit = self.mixture.initial_credit()
         genotype = self.founders(draw, n, space)
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)

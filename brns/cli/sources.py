@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from brns.settings.configuration import is_plain, read_meanings
+from brns.settings.configuration import is_plain, read_field_docstrings
 from brns.settings.parts import PARTS, Part
 
 PACKAGE = Path(__file__).parents[1]
@@ -62,8 +62,8 @@ def class_settings(name: str) -> dict[str, Setting]:
         Its fields that can be set as text, those of bases in the same file first.
     """
     names = {}
-    for node in _lineage(_classes_in_file_of(name), name):
-        meanings = read_meanings(node)
+    for node in _bases_then_class(_classes_in_file_of(name), name):
+        meanings = read_field_docstrings(node)
         for field in node.body:
             match field:
                 case ast.AnnAssign(ast.Name(setting), annotation, ast.expr() as value):
@@ -72,11 +72,11 @@ def class_settings(name: str) -> dict[str, Setting]:
     return names
 
 
-def _lineage(classes: dict[str, ast.ClassDef], name: str) -> Iterator[ast.ClassDef]:
+def _bases_then_class(classes: dict[str, ast.ClassDef], name: str) -> Iterator[ast.ClassDef]:
     """The class's bases in its file, then the class."""
     for base in classes[name].bases if name in classes else ():
         if isinstance(base, ast.Name) and base.id in classes:
-            yield from _lineage(classes, base.id)
+            yield from _bases_then_class(classes, base.id)
     if name in classes:
         yield classes[name]
 

@@ -17,7 +17,7 @@ from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
-from brns.runs.seeds import count_seed_batches, stack
+from brns.runs.seeds import count_parallel_batches, stack
 from brns.runs.seeds import generations as side_by_side
 from brns.search import NoveltySearch, SearchState, check_generation
 
@@ -96,7 +96,7 @@ def run_method(
     when = sorted({*range(every, generations + 1, every), generations})
     populations, times = [], []
     q = np.full((len(seeds), len(when), len(when)), np.nan)
-    batches = 1 if peer else count_seed_batches(search.task, len(seeds))
+    batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
     if peer:
         steps: Generator[list[Any]] = _peer_steps(peer, search, world, seeds, states)
     else:

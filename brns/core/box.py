@@ -29,7 +29,7 @@ class Box(eqx.Module):
 
     def __init__(self, low: Any, high: Any):
         low, high = (
-            np.atleast_1d(np.asarray(as_numbers(name, bound, "a box needs"), np.float32))
+            np.atleast_1d(np.asarray(as_real_array(name, bound, "a box needs"), np.float32))
             for name, bound in (("low", low), ("high", high))
         )
         if low.ndim != 1 or low.shape != high.shape or not low.size:
@@ -65,13 +65,13 @@ class Box(eqx.Module):
         return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
 
 
-def as_numbers(name: str, values: Any, must: str) -> Any:
+def as_real_array(name: str, values: Any, error_start: str) -> Any:
     """Values as an array of real numbers.
 
     Args:
         name: of the values, for errors.
         values: of NumPy, JAX or any other kind.
-        must: how an error begins, such as "a box needs".
+        error_start: how an error begins, such as "a box needs".
 
     Raises:
         ValueError: that says what they are, where they are no real numbers or no array.
@@ -80,9 +80,9 @@ def as_numbers(name: str, values: Any, must: str) -> Any:
         column = values if isinstance(values, jax.Array) else np.asarray(values)
     except ValueError:  # of rows of unequal length
         raise ValueError(
-            f"{must} {name} as one array, its rows of one shape; got {values!r:.80}"
+            f"{error_start} {name} as one array, its rows of one shape; got {values!r:.80}"
         ) from None
     if column.dtype.kind not in "biuf":
         what = f"{values!r:.80}" if column.dtype == object else column.dtype
-        raise ValueError(f"{must} {name} as real numbers; got {what}")
+        raise ValueError(f"{error_start} {name} as real numbers; got {what}")
     return column

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from brns.core.box import as_numbers
+from brns.core.box import as_real_array
 from brns.core.contracts import Task
 from brns.core.population import Evaluation
 
@@ -29,10 +29,10 @@ def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
     must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
         raise ValueError(f"{must} a brns.Evaluation; got {type(evaluation).__name__}")
-    columns = {"descriptor": as_numbers("descriptor", evaluation.descriptor, must)}
+    columns = {"descriptor": as_real_array("descriptor", evaluation.descriptor, must)}
     for name, default in Evaluation._field_defaults.items():
         value = getattr(evaluation, name)
-        column = as_numbers(name, default if value is None else value, must)
+        column = as_real_array(name, default if value is None else value, must)
         columns[name] = column if column.ndim else jnp.full(n, column)
     for name, column in columns.items():
         shape = (n, task.behavior_space.dimension) if name == "descriptor" else (n,)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from brns.core.box import as_numbers
+from brns.core.box import as_real_array
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class Population(NamedTuple):
         Raises:
             ValueError: for descriptors of another shape.
         """
-        numbers = as_numbers("descriptors", descriptors, "a population needs")
+        numbers = as_real_array("descriptors", descriptors, "a population needs")
         descriptor = jnp.asarray(numbers, jnp.float32)
         if descriptor.ndim != 2:
             raise ValueError(

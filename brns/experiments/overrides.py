@@ -52,7 +52,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             )
     for part, values in overrides.items():
         target = getattr(search, part) if part else search
-        for name in [name for name in values if name not in _names(target)]:
+        for name in [name for name in values if name not in _settings_by_name(target)]:
             if hint := _hint(search, part, name, values[name]):
                 problems.append(hint)
                 del values[name]
@@ -72,7 +72,7 @@ def _hint(search: NoveltySearch, part: str, name: str, value: Any) -> str | None
     """Where the setting is that a part does not have: in other parts, or in parts not chosen."""
     typed = f"{part}.{name}" if part else name
     begin = f"--set {typed}={value}: {typed} is no setting here"
-    places = [other for other in PARTS if name in _names(getattr(search, other))]
+    places = [other for other in PARTS if name in _settings_by_name(getattr(search, other))]
     if places:
         right = " or ".join(f"{other}.{name}={value}" for other in places)
         return f"{begin}; did you mean {right}?"
@@ -92,7 +92,7 @@ def _holders(part: str, name: str) -> list[str]:
     return holders
 
 
-def _names(part: Any) -> dict[str, Any]:
+def _settings_by_name(part: Any) -> dict[str, Any]:
     """The settings of a part; of a task in chunks those of the task itself."""
     part = innermost(part) if isinstance(part, Chunked) else part
     return settings(type(part)) if dataclasses.is_dataclass(part) else {}

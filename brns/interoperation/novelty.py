@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from brns.checks.generations import check_structure
 from brns.checks.parts import check_part
 from brns.core import Box, NoveltyEstimator, Population
-from brns.core.box import as_numbers
+from brns.core.box import as_real_array
 from brns.core.novelty import in_float32, score_novelty, update_estimator
 from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
@@ -121,7 +121,7 @@ class Novelty:
         """
         rows = self._rows(descriptors)
         scores = np.zeros(len(rows)) if novelty is None else novelty
-        scores = np.asarray(as_numbers("novelty", scores, "learn needs"), np.float32)
+        scores = np.asarray(as_real_array("novelty", scores, "learn needs"), np.float32)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise ValueError(
                 f"novelty must be {len(rows)} finite numbers, one a descriptor; "
@@ -185,7 +185,8 @@ class Novelty:
         return novelty
 
     def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
-        rows = np.asarray(as_numbers("descriptors", descriptors, "brns.Novelty needs"), np.float32)
+        numbers = as_real_array("descriptors", descriptors, "brns.Novelty needs")
+        rows = np.asarray(numbers, np.float32)
         expected = f"(n, {self.space.dimension})"
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
             raise ValueError(

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box
-from brns.core.box import as_numbers
+from brns.core.box import as_real_array
 
 
 class UniformFounders(eqx.Module):
@@ -87,7 +87,7 @@ class GivenFounders(eqx.Module):
     def __init__(self, genotypes: Any = None, sha256: str = ""):
         self._genotypes, self.sha256 = None, sha256
         if genotypes is not None:
-            numbers = as_numbers("genotypes", genotypes, "GivenFounders needs")
+            numbers = as_real_array("genotypes", genotypes, "GivenFounders needs")
             rows = np.asarray(numbers, np.float32)
             if rows.ndim != 2 or not np.isfinite(rows).all():
                 raise ValueError(

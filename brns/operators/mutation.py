@@ -237,14 +237,14 @@ class MixedMutation(eqx.Module):
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
         """A mutant of each genotype; see `brns.core.Mutation`."""
-        return self.vary(key, self.credit(), genotypes, box)[0]
+        return self.vary(key, self.initial_credit(), genotypes, box)[0]
 
     @property
     def names(self) -> tuple[str, ...]:
         """What each operator is, such as `Crossover(points=2)`."""
         return tuple(short_repr(operator) for operator in self.operators)
 
-    def credit(self) -> Float[Array, " k"]:
+    def initial_credit(self) -> Float[Array, " k"]:
         """The credit of each operator before anything was born.
 
         Returns:

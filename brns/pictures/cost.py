@@ -37,7 +37,7 @@ class NoveltyStep:
         self.random = np.random.default_rng(d)
         self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
         if isinstance(self.state, Archive):
-            self.state = _fill(self.state, entries)
+            self.state = _fill_uniformly(self.state, entries)
         self.step = jax.jit(partial(_step, estimator))
         self.prepare()
         if ready:
@@ -74,7 +74,7 @@ def _step(estimator: NoveltyEstimator, state: Any, halves: Any, key: Any) -> Any
     return estimator.update(state, Generation(parents, offspring, parents), key), novelty
 
 
-def _fill(archive: Archive, entries: int | None) -> Archive:
+def _fill_uniformly(archive: Archive, entries: int | None) -> Archive:
     """The archive with uniform entries, of individuals that are not alive."""
     capacity, d = archive.descriptor.shape
     entries = capacity if entries is None else entries

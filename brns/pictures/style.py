@@ -289,11 +289,11 @@ def bands(
     )
     if several and (beyond or quartiles):
         ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
-        return Bands(ends, f"median and quartiles, {_seeds(groups)}")
-    return Bands(deviations, f"mean ± deviation, {_seeds(groups)}" if several else "")
+        return Bands(ends, f"median and quartiles, {_shared_seed_count(groups)}")
+    return Bands(deviations, f"mean ± deviation, {_shared_seed_count(groups)}" if several else "")
 
 
-def _seeds(groups: Sequence[Float[np.ndarray, "_ _"]]) -> str:
+def _shared_seed_count(groups: Sequence[Float[np.ndarray, "_ _"]]) -> str:
     """How many seeds, where all groups have as many."""
     numbers = {len(values) for values in groups}
     return f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"

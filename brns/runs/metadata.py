@@ -17,7 +17,7 @@ from brns.formatting import escape_control
 from brns.runs.files import RecordError
 from brns.runs.provenance import describe_process
 from brns.runs.remaking import Keep
-from brns.runs.seeds import count_seed_batches
+from brns.runs.seeds import count_parallel_batches
 from brns.runs.sources import Source, changed_values
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
@@ -174,7 +174,7 @@ def new(
         },
         seed=seeds[0],
         seeds=list(seeds),
-        seed_batches=count_seed_batches(search.task, len(seeds)),
+        seed_batches=count_parallel_batches(search.task, len(seeds)),
         generations=generations,
         checkpoint_every=checkpoint_every,
         genotypes=genotypes,

@@ -289,7 +289,7 @@ class Record:
 
     def _parents(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
-        credit, even = self._facts(number)["credit"], search.mixture.credit()
+        credit, even = self._facts(number)["credit"], search.mixture.initial_credit()
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 

@@ -37,7 +37,7 @@ AHEAD = 2
 so that one with quick individuals waits for no other"""
 
 
-def count_seed_batches(task: Task, seeds: int) -> int:
+def count_parallel_batches(task: Task, seeds: int) -> int:
     """How many batches a new run of this task gets.
 
     Args:

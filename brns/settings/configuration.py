@@ -29,7 +29,7 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
     for base in reversed(classes):
         with contextlib.suppress(OSError, TypeError):  # without a source in a file
             (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-            meanings |= read_meanings(definition)
+            meanings |= read_field_docstrings(definition)
     names = [
         field.name
         for field in dataclasses.fields(part)
@@ -116,7 +116,7 @@ def is_plain(hint: Any) -> bool:
     )
 
 
-def read_meanings(part: ast.AST) -> dict[str, str]:
+def read_field_docstrings(part: ast.AST) -> dict[str, str]:
     """The string under each field of a class, as its source has them."""
     meanings = {}
     for field, text in itertools.pairwise(getattr(part, "body", ())):

@@ -167,7 +167,7 @@ def _thread_process(processes: list[Any], start: Start) -> Any:
                 environment[f"JAX_{name.upper()}"] = str(value)
         try:
             _THREAD.process = loky.ProcessPoolExecutor(
-                1, env=environment, initializer=worker.begin, initargs=(os.getpid(), start.log)
+                1, env=environment, initializer=worker.set_up, initargs=(os.getpid(), start.log)
             )
             first = _THREAD.process.submit(worker.initialize, start.initializer)
         except (OSError, ImportError) as error:

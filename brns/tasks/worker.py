@@ -46,12 +46,12 @@ class WorkerError(RuntimeError):
     """A worker cannot evaluate, whatever the individuals."""
 
 
-def begin(search: int, log: str | None) -> None:
+def set_up(parent: int, log: str | None) -> None:
     """Send this process's output to a file, and end it with the search's,
     even if that was killed.
 
     Args:
-        search: the id of the search's process.
+        parent: the id of the search's process.
         log: the file; None leaves the output where it goes.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
@@ -66,7 +66,7 @@ def begin(search: int, log: str | None) -> None:
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
     def watch() -> None:
-        while os.getppid() == search:
+        while os.getppid() == parent:
             time.sleep(1)
         os._exit(1)
 
@@ -141,11 +141,11 @@ def _or_worker_error(what: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (Exception, SystemExit) as error:
-        failed = WorkerError(f"{what} raised {_last_line(error)}\n{_traceback(error)}")
+        failed = WorkerError(f"{what} raised {_last_line(error)}\n{_task_traceback(error)}")
     raise failed
 
 
-def _traceback(error: BaseException) -> str:
+def _task_traceback(error: BaseException) -> str:
     """From the task's own code on: the same wherever it was called."""
     trace = error.__traceback__
     while trace and trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
@@ -197,7 +197,7 @@ def evaluate(
         return evaluation, time.perf_counter() - began
     except (Exception, SystemExit) as error:  # as text: the task's own might not be picklable
         failed = EvaluationError(f"{request} raised {_last_line(error)}")
-        failed.add_note(f"In the worker:\n{_traceback(error)}")
+        failed.add_note(f"In the worker:\n{_task_traceback(error)}")
     raise failed
 
 

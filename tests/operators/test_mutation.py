@@ -209,7 +209,7 @@ def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
     """
     mixed = MixedMutation((GaussianMutation(rate=0.0), UniformResampling()), exploration=0.2)
     parents, vary = jnp.tile((BOX.low + BOX.high) / 2, (N, 1)), jax.jit(mixed.vary)
-    for credit, redrawn in [(mixed.credit(), 0.5), (jnp.array([1.0, 0.0]), 0.1)]:
+    for credit, redrawn in [(mixed.initial_credit(), 0.5), (jnp.array([1.0, 0.0]), 0.1)]:
         moved, operator, mate = vary(jax.random.key(0), credit, parents, BOX)
         assert (mate == -1).all()
         np.testing.assert_array_equal(operator, (moved != parents).any(axis=1))
@@ -224,10 +224,10 @@ def test_credit_follows_who_survives():
     operator = jnp.array([0, 0, 1, 1, 1, 1])
     survived = jnp.array([True, False, True, True, True, False])
     np.testing.assert_allclose(
-        mixed.update_credit(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6
+        mixed.update_credit(mixed.initial_credit(), operator, survived), [0.475, 0.525], rtol=1e-6
     )
     np.testing.assert_array_equal(
-        mixed.update_credit(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5]
+        mixed.update_credit(mixed.initial_credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5]
     )
 
 

@@ -239,7 +239,7 @@ def ant_run(path, seed, reach):
     )
     space, key = search.task.behavior_space, jax.random.key(seed)
     people, estimator = init_estimator(search.estimator, space, people, key)
-    state = SearchState(jnp.int32(0), people, estimator, search.mixture.credit())
+    state = SearchState(jnp.int32(0), people, estimator, search.mixture.initial_credit())
     return ActiveRun.begin(Store(path), facts, search, state, np.zeros((0, 608))).record
 
 

@@ -73,7 +73,7 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     (first, *_) = resume(tmp_path / "part", 4, search=one)
     assert first.metadata.seed_batches == 2
-    assert seeds.count_seed_batches(HostIdentity(), 3) == 1
+    assert seeds.count_parallel_batches(HostIdentity(), 3) == 1
     assert bits(tmp_path / "whole") == bits(tmp_path / "part")
 
 

@@ -71,7 +71,7 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
             "low": _plain(over.low),
             "high": _plain(over.high),
             "of": [layers.index(g) for g in until],
-            "levels": [_encoded(levels(each), "u1") for each in maps],
+            "levels": [_encoded(novelty_ranks(each), "u1") for each in maps],
         }
     return panel
 
@@ -103,7 +103,7 @@ def _people(living: Sequence[Living]) -> dict[str, Any]:
     return people
 
 
-def levels(shown: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
+def novelty_ranks(shown: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
     """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
     reached = np.isfinite(shown.novelty)
     ranks = rank_norm(shown.novelty[reached])(np.where(reached, shown.novelty, 0.0))
