@@ -301,10 +301,11 @@ def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, An
         run = evaluated(name, task, method, seed, generations)
         return (run.descriptor.reshape(-1, len(low)) - low) / width, run
 
-    tree = tiles(np.concatenate([unit(method, UNCOUNTED)[0] for method in METHODS]))
+    methods = [method for method in METHODS if task().traceable or not method.startswith("QDax")]
+    tree = tiles(np.concatenate([unit(method, UNCOUNTED)[0] for method in methods]))
     box, rows = brns.Box(np.array(world.low, float), np.array(world.high, float)), []
     for seed in range(seeds):
-        for method in METHODS:
+        for method in methods:
             points, run = unit(method, seed)
             place = run.descriptor.reshape(-1, len(low))[:, -2:]
             rows.append(
@@ -355,29 +356,37 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
         )
         for name in names
         for method in methods_of(rows)[1:]
+        if covered[name][method]
     }
     p = dict(zip(tests, holm(np.array([test.p for test in tests.values()])), strict=True))
     means = np.array(
-        [[np.mean(covered[name][method]) for name in names] for method in methods_of(rows)]
+        [[_mean(covered[name][method]) for name in names] for method in methods_of(rows)]
     )
-    ranks = 1 + (means[:, None] < means[None]).sum(axis=1)
+    ranks = np.where(np.isnan(means), np.nan, 1 + (means[:, None] < means[None]).sum(axis=1))
     lines = [["method", *names, "median rank"]]
     for method, mean, rank in zip(methods_of(rows), means, ranks, strict=True):
         line = [method]
         for name, value, least in zip(names, mean, means[0], strict=True):
+            if np.isnan(value):
+                line.append("")
+                continue
             _, deviation, _ = estimate(covered[name][method])
             sure = p.get((name, method), 1.0) < LEVEL
             mark = "" if not sure else "**" if value > least else "*"
             line.append(f"{mark}{value:.3g} ± {deviation:.2g}{mark}")
-        lines.append([*line, f"{np.median(rank):g}"])
+        lines.append([*line, f"{np.nanmedian(rank):g}"])
     return table(lines)
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else np.nan
 
 
 def time_table(rows: list[dict[str, Any]], names: list[str]) -> str:
     lines = [["method", *names]]
     for method in methods_of(rows):
-        seconds = (np.median(by_method(rows, name, "seconds")[method]) for name in names)
-        lines.append([method, *(f"{value:.3g}" for value in seconds)])
+        seconds = (by_method(rows, name, "seconds")[method] for name in names)
+        lines.append([method, *(f"{np.median(each):.3g}" if each else "" for each in seconds)])
     return table(lines)
 
 
@@ -403,7 +412,8 @@ def text(rows: list[dict[str, Any]]) -> str:
             "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
             f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
             "seeds, exact, two-sided, p < 0.05 after Holm's correction over all methods and "
-            "worlds of the table. The fewer the seeds, the less can be told.",
+            "worlds of the table. The fewer the seeds, the less can be told. QDax's methods run "
+            "in the worlds that are JAX code, and rank among the methods of these.",
             "## Cells of the grid",
             coverage_table(rows, names, "grid"),
             "## Share of the descriptor's own space",
