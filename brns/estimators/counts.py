@@ -231,8 +231,8 @@ class VisitCounts(eqx.Module):
         place = eqx.filter_jit(self._place)
         for part in _chunks(descriptors if state.seen else ()):
             padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size: compiled once
-            places = np.asarray(place(state, jnp.asarray(padded)))[: len(part)]
-            counted = places[np.isfinite(part).all(axis=1)]
+            places = np.asarray(place(state, jnp.asarray(padded)))[:, : len(part)]
+            counted = places[:, np.isfinite(part).all(axis=1)]
             np.add.at(visits, counted.ravel(), np.int32(1))
         return state._replace(visits=jnp.asarray(visits))
 
@@ -240,23 +240,26 @@ class VisitCounts(eqx.Module):
         """M, from a sum of integers."""
         visits = state.visits.at[self._place(state, descriptors)].get(mode="promise_in_bounds")
         bits = jax.lax.bitcast_convert_type(visits.astype(jnp.float32) + 1, jnp.int32)
-        table = _roots(visits.shape[1])
+        table = _roots(len(visits))
         bins = (bits >> (23 - MANTISSA)) - (127 << MANTISSA)
         roots = jnp.asarray(table).at[bins].get(mode="promise_in_bounds")
-        total = jnp.sum(roots, axis=1, dtype=jnp.int32).astype(jnp.float32)
-        return jnp.minimum(total / np.float32(visits.shape[1] * table[0]), 1.0) ** 2
+        total = jnp.sum(roots, axis=0, dtype=jnp.int32).astype(jnp.float32)
+        return jnp.minimum(total / np.float32(len(visits) * table[0]), 1.0) ** 2
 
     def _count(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
         new = is_new(state.seen, state.newest, population).astype(jnp.int32)
         state = state._replace(frame=fit_frame(state.frame, population))
         place = self._place(state, population.descriptor)
-        visits = state.visits.at[place].add(new[:, None], mode="promise_in_bounds")
+        visits = state.visits.at[place].add(new, mode="promise_in_bounds")
         seen = state.seen + jnp.sum(new, dtype=jnp.int32)
         return state._replace(visits=visits, seen=seen)
 
-    def _place(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "n grids"]:
-        """Where each descriptor's cell is counted, in each grid; the same in every batch."""
+    def _place(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "grids n"]:
+        """Where each descriptor's cell is counted, in each grid; the same in every batch.
+
+        Grid by grid, since the counters of one are in a processor's nearest cache.
+        """
         frame, grids = state.frame, state.grids
         offset, cells, box = jax.lax.optimization_barrier(self._pitched(state))
         points = jnp.clip((descriptors - frame.center) * box, -FURTHEST, FURTHEST)
@@ -277,10 +280,11 @@ class VisitCounts(eqx.Module):
                 total += cell.astype(jnp.uint32) * multiplier
             return total
 
-        mixed = jax.lax.map(hash_cells, (grids.axis, offset, cells, grids.multiplier)).T
+        mixed = jax.lax.map(hash_cells, (grids.axis, offset, cells, grids.multiplier))
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
-        return row.astype(jnp.int32) + self.rows * jnp.arange(len(grids.axis), dtype=jnp.int32)
+        first = self.rows * jnp.arange(len(grids.axis), dtype=jnp.int32)
+        return row.astype(jnp.int32) + first[:, None]
 
     def _pitched(
         self, state: Counts

@@ -79,7 +79,7 @@ def test_a_behavior_has_one_place_in_every_batch(d):
     together = np.asarray(place(estimator, state, jnp.asarray(points)))
     for rows in (slice(0, 1), slice(3, 20)):
         apart = place(estimator, state, jnp.asarray(points[rows]))
-        np.testing.assert_array_equal(apart, together[rows])
+        np.testing.assert_array_equal(apart, together[:, rows])
     integers = np.abs(np.asarray(state.grids.direction, int)).sum(axis=0)
     assert 0 < integers.min() <= integers.max() * 2048 < 2**24
 
