@@ -256,6 +256,8 @@ class Spaceless(Identity):
         ),
         (lambda: brns.VisitCounts(grids="8"), "grids: Input should be a valid integer; got '8'"),
         (lambda: brns.VisitCounts(cell_sizes=0.1), "Input should be a valid tuple; got 0.1"),
+        (lambda: brns.ArchiveKNN(entry="best"), "entry: Input should be .*; got 'best'"),
+        (lambda: brns.ArchiveKNN(removal="best"), "removal: Input should be .*; got 'best'"),
         (lambda: brns.PolynomialMutation(eta="a"), "eta: Input should be a valid number; got 'a'"),
         (lambda: brns.MixedMutation(brns.Crossover()), "must be a tuple of 1 to 127 mutation"),
         (lambda: brns.MixedMutation((brns.Crossover,)), "got the class Crossover"),
