@@ -11,18 +11,9 @@ from searches import Distance
 from worlds import HostIdentity, Identity, Windy
 
 import brns
-from brns import (
-    Box,
-    Evaluation,
-    check_estimator,
-    check_founders,
-    check_mutation,
-    check_selection,
-    check_task,
-)
+from brns import Box, check_estimator, check_founders, check_mutation, check_selection, check_task
 from brns.checks.parts import check_part
 from brns.core import Mutation, Task
-from brns.core.evaluation import validate_evaluation
 
 
 def test_what_is_sound_passes():
@@ -153,13 +144,6 @@ def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
         check_task(broken(rounded), tolerance=1e-8)
 
 
-def test_a_descriptor_alone_is_an_evaluation():
-    evaluation = validate_evaluation(Evaluation(jnp.ones((2, 2))), 2, Identity())
-    np.testing.assert_array_equal(evaluation.fitness, [0.0, 0.0])
-    np.testing.assert_array_equal(evaluation.solved, [False, False])
-    check_task(broken(lambda e, g, k: Evaluation(e.descriptor)))
-
-
 # Estimators. Each is the sound one with one fault.
 
 
@@ -271,17 +255,13 @@ class Spaceless(Identity):
             r"VisitCounts\.rows: Input should be a valid integer; got 64\.0",
         ),
         (lambda: brns.VisitCounts(grids="8"), "grids: Input should be a valid integer; got '8'"),
-        (
-            lambda: brns.VisitCounts(cell_sizes=0.1),
-            "Input should be a valid tuple; got 0.1",
-        ),
+        (lambda: brns.VisitCounts(cell_sizes=0.1), "Input should be a valid tuple; got 0.1"),
+        (lambda: brns.ArchiveKNN(entry="best"), "entry: Input should be .*; got 'best'"),
+        (lambda: brns.ArchiveKNN(removal="best"), "removal: Input should be .*; got 'best'"),
         (lambda: brns.PolynomialMutation(eta="a"), "eta: Input should be a valid number; got 'a'"),
         (lambda: brns.MixedMutation(brns.Crossover()), "must be a tuple of 1 to 127 mutation"),
         (lambda: brns.MixedMutation((brns.Crossover,)), "got the class Crossover"),
-        (
-            lambda: brns.PlanarArm(3, "tips"),
-            "Input should be 'tip', 'joints' or",
-        ),
+        (lambda: brns.PlanarArm(3, "tips"), "Input should be 'tip', 'joints' or"),
         (lambda: brns.FeedForward((2.0, 1)), "sizes: Input should be a valid integer"),
         (lambda: brns.Joined((None,)), "parts: Input should be callable"),
         (lambda: brns.Joined(()), "parts must be at least one"),

@@ -91,8 +91,7 @@ def test_a_column_that_is_none_is_named_with_what_it_holds(evaluation, message):
         validate_evaluation(evaluation, 2, HostIdentity())
 
 
-def test_none_is_the_default_of_a_column():
-    evaluation = validate_evaluation(
-        Evaluation(np.zeros((2, 2)), None, None, None), 2, HostIdentity()
-    )
+@pytest.mark.parametrize("others", [(), (None, None, None)])
+def test_a_descriptor_alone_is_an_evaluation(others):
+    evaluation = validate_evaluation(Evaluation(np.zeros((2, 2)), *others), 2, HostIdentity())
     assert [column.tolist() for column in evaluation[1:]] == [[0.0, 0.0], [False] * 2, [False] * 2]

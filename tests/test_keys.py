@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import pytest
 from keys import recorded_keys, reused_keys
 from worlds import HostIdentity, Identity
 
@@ -44,36 +43,36 @@ def test_the_record_of_keys_sees_each_kind_of_reuse():
     assert reused_keys(uses)
 
 
-@pytest.mark.parametrize("mutate", OPERATORS, ids=lambda each: type(each).__name__)
-def test_a_mutation_uses_each_key_once(mutate):
+def check_each_used_once(uses, part):
+    """None of a part's keys was used twice; the next part's uses are recorded anew."""
+    jax.effects_barrier()
+    assert uses, part
+    assert not reused_keys(uses), part
+    uses.clear()
+
+
+def test_mutations_and_founders_use_each_key_once():
     with recorded_keys() as uses:
-        jax.jit(mutate)(jax.random.key(3), jnp.zeros((6, 5)), BOX)
-    assert uses
-    assert not reused_keys(uses)
+        for mutate in OPERATORS:
+            jax.jit(mutate)(jax.random.key(3), jnp.zeros((6, 5)), BOX)
+            check_each_used_once(uses, mutate)
+        for founders in FOUNDERS:
+            founders(jax.random.key(3), 6, BOX)
+            check_each_used_once(uses, founders)
 
 
-@pytest.mark.parametrize("founders", FOUNDERS, ids=lambda each: type(each).__name__)
-def test_founders_use_each_key_once(founders):
-    with recorded_keys() as uses:
-        founders(jax.random.key(3), 6, BOX)
-    assert uses
-    assert not reused_keys(uses)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
-def test_a_search_uses_each_key_once(estimator):
+def test_a_search_uses_each_key_once():
     """From the founders to the second generation, drawn, evaluated, scored and learned."""
-    search = brns.NoveltySearch(
-        Identity(), estimator, population_size=6, offspring_size=6, mutate=brns.UniformResampling()
-    )
+    sizes = {"population_size": 6, "offspring_size": 6, "mutate": brns.UniformResampling()}
+    key = jax.random.key(0)
     with recorded_keys() as uses:
-        key = jax.random.key(0)
-        state = search.init(key)
-        for _ in range(2):
-            state, _ = search.step(state, key)
-        jax.block_until_ready(state.population)
-    assert uses
-    assert not reused_keys(uses)
+        for estimator in ESTIMATORS:
+            search = brns.NoveltySearch(Identity(), estimator, **sizes)
+            state = search.init(key)
+            for _ in range(2):
+                state, _ = search.step(state, key)
+            jax.block_until_ready(state.population)
+            check_each_used_once(uses, estimator)
 
 
 class Shaken(HostIdentity):
@@ -95,9 +94,8 @@ def test_a_task_is_checked_with_a_key_that_draws_no_genotypes():
     assert reused_keys(uses) == {key}
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS[:1], ids=lambda each: type(each).__name__)
-def test_an_estimator_is_checked_with_a_key_for_each_purpose(estimator):
+def test_an_estimator_is_checked_with_a_key_for_each_purpose():
     with recorded_keys() as uses:
-        estimators._run_three_generations(estimator, 2, 6)
+        estimators._run_three_generations(ESTIMATORS[0], 2, 6)
     assert uses
     assert not reused_keys(uses)

@@ -11,8 +11,6 @@ import json
 import math
 import pathlib
 import re
-import subprocess
-import sys
 from typing import Any
 
 import equinox as eqx
@@ -154,12 +152,8 @@ def test_a_description_is_plain_json():
     assert part_to_json([(1, None), "a", True]) == [[1, None], "a", True]
     assert part_to_json(object()) == {"name": "object"}
     described = through_json(part_to_json(Throw(0.5)))
-    assert set(described) == {
-        "name",
-        "gain",
-        "wind",
-        "table",
-    }  # not the simulator, nor what begins with _
+    # not the simulator, nor what begins with _
+    assert set(described) == {"name", "gain", "wind", "table"}
     assert (described["gain"], described["wind"]) == (0.5, [1.0, 2.0])
     for make in (
         Throw,
@@ -191,12 +185,8 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
     )
     assert found["depths"][0] == tuple[int, int]
     names = list(settings(NoveltySearch))
-    assert names == [
-        "population_size",
-        "offspring_size",
-        "rescore_parents",
-        "tournament",
-    ]  # parts are no plain values
+    # parts are no plain values
+    assert names == ["population_size", "offspring_size", "rescore_parents", "tournament"]
 
 
 def test_a_class_that_was_typed_has_settings_without_meanings():
@@ -271,37 +261,14 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
         "mutate": "GaussianMutation",
         "mutate.sigma": 0.2,
     }
+    # no workers
     assert non_defaults(Processes(brns.DeceptiveMaze(), chunk=3)) == {
         "task": "DeceptiveMaze",
         "chunk": 3,
-    }  # no workers
+    }
     assert repr(SEARCH).startswith(
         "NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop"
     )
-
-
-CHEAP = """
-import sys
-from brns.cli.__main__ import main
-import brns
-for words in (["--help"], ["run", "--help"], ["run", "maez"], ["list", "maez"], ["runs", "."]):
-    sys.argv = ["brns", *words]
-    try:
-        main()
-    except SystemExit as ended:
-        print(words, ended.code)
-assert not {"jax", "numpy", "equinox"} & set(sys.modules)
-"""
-
-
-def test_names_help_and_lists_of_runs_need_no_jax(tmp_path):
-    (tmp_path / "run.json").write_text("{}")
-    done = subprocess.run(
-        [sys.executable, "-c", CHEAP], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("did you mean maze?") == 2
-    assert "['runs', '.'] 0" in done.stdout
 
 
 class Ground(enum.Enum):

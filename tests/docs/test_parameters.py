@@ -10,14 +10,19 @@ from pathlib import Path
 import pytest
 
 import brns
+from brns import pictures
+from brns.pictures import movie
 
 STUB = Path(brns.__file__).with_suffix(".pyi").read_text()
-NAMES = re.findall(r"^from \S+ import \w+ as (\w+)$", STUB, re.M)
+PARTS = {
+    name: getattr(brns, name) for name in re.findall(r"^from \S+ import \w+ as (\w+)$", STUB, re.M)
+}
+FUNCTIONS = [getattr(pictures, name) for name in pictures.__all__ if name.islower()]
+PARTS |= {part.__name__: part for part in (*FUNCTIONS, movie.write, movie.write_individual)}
 
 
-def lacking(name: str) -> list[str]:
+def lacking(part: object) -> list[str]:
     """The parameters of which nothing is said."""
-    part = getattr(brns, name)
     if not callable(part) or getattr(part, "_is_protocol", False):
         return []
     if isinstance(part, type) and issubclass(part, Exception):
@@ -49,6 +54,9 @@ def fields(part: type) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", sorted(PARTS))
 def test_every_parameter_is_described(name):
-    assert not lacking(name), f"{name}: nothing is said of {', '.join(lacking(name))}"
+    part = PARTS[name]
+    assert not lacking(part), f"nothing is said of {', '.join(lacking(part))}"
+    if inspect.isfunction(part) and inspect.signature(part).return_annotation is not None:
+        assert "Returns:" in inspect.getdoc(part) or "Yields:" in inspect.getdoc(part)

@@ -1,4 +1,4 @@
-"""Exact recognition: by hand, against Gaussian processes, and that it never forgets."""
+"""Exact recognition: by hand, against its equation in float64, and that it never forgets."""
 
 import equinox as eqx
 import jax
@@ -6,8 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from learning import KEY, SEARCH, SQUARE, equations, init, learned, novelty, uniform, update
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import DotProduct
 
 from brns import Box, ExactRecognition, Generation
 from brns.core import Population
@@ -66,35 +64,6 @@ def test_founders_are_learned_once_and_give_the_scale():
             state.estimator.frame.scale, np.sqrt(founders.var(0).mean()) / 100, rtol=1e-5
         )
         assert state.estimator.frame.wide == 1
-
-
-def test_a_loose_box_changes_nothing():
-    """A box 1000 times too large, far from its middle: the same features,
-    as the founders give the scale.
-    """
-    loose = Box([0.0] * 2, [6e5] * 2)
-    estimator, batches = ExactRecognition(size=32, frequencies=(1.0, 8.0)), uniform(0, 3, 20)
-    tight, wide = (learned(estimator, batches, init(estimator, box)) for box in (SQUARE, loose))
-    wide = wide._replace(frame=wide.frame._replace(wide=jnp.ones(())))
-    np.testing.assert_allclose(tight.frame.scale, 1000 * wide.frame.scale, rtol=1e-5)
-    points = jnp.asarray(uniform(1, 50), jnp.float32)
-    np.testing.assert_allclose(*(estimator.embed(s, points) for s in (tight, wide)), atol=1e-4)
-
-
-def test_it_is_the_variance_of_a_gaussian_process():
-    """The kernel is the features' inner product, the noise lambda."""
-    estimator = ExactRecognition(size=32, regularization=0.5)
-    batches, points = uniform(0, 10, 30), uniform(1, 50)
-    state = learned(estimator, batches)
-    seen, probes = (
-        np.asarray(estimator.embed(state, jnp.asarray(x.reshape(-1, 2), jnp.float32)), np.float64)
-        for x in (batches, points)
-    )
-    process = GaussianProcessRegressor(DotProduct(0.0, "fixed"), alpha=0.5, optimizer=None).fit(
-        seen, np.zeros(len(seen))
-    )
-    _, deviation = process.predict(probes, return_std=True)
-    np.testing.assert_allclose(novelty(estimator, state, points), deviation**2, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Coverage against NumPy's histogram, by hand, and by its laws."""
+"""Coverage against a histogram of NumPy, and by its laws."""
 
 import numpy as np
 import pytest
@@ -40,19 +40,6 @@ def test_visited_cells_are_those_of_a_histogram(seed, d, n):
     assert coverage.coverage(points, box, shape) == (counts > 0).mean()
 
 
-def test_cumulative_coverage_by_hand():
-    """Generation 1 stays in a cell that is known; generation 2 adds two of the four cells,
-    one of them twice.
-    """
-    box = Box([0.0, 0.0], [2.0, 2.0])
-    generations = np.array(
-        [[[0.5, 0.5]] * 3, [[0.1, 0.9]] * 3, [[1.5, 1.5], [1.5, 0.5], [1.1, 0.1]]], np.float32
-    )
-    np.testing.assert_array_equal(
-        coverage.cumulative_coverage(generations, box, (2, 2)), [0.25, 0.25, 0.75]
-    )
-
-
 def test_cumulative_coverage_never_falls_and_equals_that_of_all_points_so_far():
     generations = [np.random.default_rng(g).uniform(0, 600, (g + 1, 2)) for g in range(20)]
     curve = coverage.cumulative_coverage(generations, BOX, (6, 6))
@@ -76,10 +63,8 @@ def test_coverage_of_a_record():
     """
     record = FakeRecord(family())
     np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 3, 4]) / 9)
-    record.history[1] = (
-        record.history[1][0],
-        record.history[0][1],
-    )  # the child of generation 1 does not survive it
+    # the child of generation 1 does not survive it
+    record.history[1] = (record.history[1][0], record.history[0][1])
     np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 2, 4]) / 9)
     np.testing.assert_allclose(
         coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9
@@ -87,11 +72,7 @@ def test_coverage_of_a_record():
 
 
 def test_what_has_no_coverage_is_refused():
-    wrong = [
-        ([[0, 0], [np.nan, 0]], (6, 6)),
-        ([[0, 0, 0]], (6, 6)),
-        ([[0, 0]], (6, 0)),
-    ]
+    wrong = [([[0, 0], [np.nan, 0]], (6, 6)), ([[0, 0, 0]], (6, 6)), ([[0, 0]], (6, 0))]
     for points, shape in wrong:
         with pytest.raises(ValueError, match="lie in"):
             coverage.coverage(np.array(points, float), BOX, shape)

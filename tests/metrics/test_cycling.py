@@ -109,10 +109,7 @@ def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
     ("epsilon", "expected"),
     [
         # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
-        (
-            0.5,
-            [1, 1, 0],
-        ),
+        (0.5, [1, 1, 0]),
         (2.0, [0, 0, 0]),  # 3 > 1 + 2 and 4 > 2 + 2 do not hold: the inequality is strict
     ],
 )

@@ -38,8 +38,7 @@ def test_signed_ranks_by_hand():
 
 
 @pytest.mark.parametrize(
-    "difference",
-    [[3, 3, -1, 2, 2, 5, 4, 1], [-1, -2, -2, -3, 1], [1] * 11 + [-2] * 3],
+    "difference", [[3, 3, -1, 2, 2, 5, 4, 1], [-1, -2, -2, -3, 1], [1] * 11 + [-2] * 3]
 )
 def test_p_is_exact_whatever_the_ties(difference):
     ours, theirs = np.array(difference, float), np.zeros(len(difference))

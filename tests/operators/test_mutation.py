@@ -60,18 +60,6 @@ def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
         assert ks_2samp(a, b).pvalue > 1e-3
 
 
-def test_polynomial_mutation_by_hand():
-    """From the middle, delta_1 = delta_2 = 1/2: P(move < -m widths) = P(u < u_m),
-    and delta_q(u_m) = -m.
-    """
-    eta, m = 1.0, 0.25
-    # (2u + (1 - 2u) / 4)^(1/2) = 3/4  <=>  1.5 u = 9/16 - 1/4  <=>  u = 5/24
-    moved = mutants(PolynomialMutation(eta=eta, rate=1.0), (LOW + HIGH) / 2)
-    steps = (moved - (LOW + HIGH) / 2) / (HIGH - LOW)
-    for count in [*(steps < -m).sum(0), *(steps > m).sum(0)]:
-        assert binomtest(int(count), N, 5 / 24).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_mutants_stay_in_the_box_and_keep_their_shape(operator):
     parents = jnp.concatenate([BOX.uniform(jax.random.key(0), 2000), BOX.low[None], BOX.high[None]])
@@ -115,9 +103,8 @@ def test_iso_line_steps_vary_along_the_line_and_all_around():
     in an unequal box.
     """
     box, s1, s2 = Box([-100.0, -200.0], [100.0, 200.0]), 0.01, 0.2
-    pair = jnp.array(
-        [[-30.0, 0.0], [30.0, 0.0]]
-    )  # 60 apart along the first gene; widths 200 and 400
+    # 60 apart along the first gene; widths 200 and 400
+    pair = jnp.array([[-30.0, 0.0], [30.0, 0.0]])
     keys = jax.random.split(jax.random.key(0), N)
     moved = jax.jit(jax.vmap(lambda key: IsoLineDD(s1, s2)(key, pair, box)))(keys)
     steps = np.asarray(moved - pair).reshape(-1, 2)
@@ -156,16 +143,14 @@ def test_crossover_takes_each_gene_from_one_of_two_parents(points):
     parents = jnp.tile(jnp.arange(N, dtype=jnp.float32)[:, None], p)
     crossed = np.asarray(mutate(Crossover(points, mutated=0.0), jax.random.key(0), parents, box))
     taken = crossed != np.asarray(parents)
-    assert all(
-        len(set(row[other])) <= 1 for row, other in zip(crossed, taken, strict=True)
-    )  # of one other parent
+    # of one other parent
+    assert all(len(set(row[other])) <= 1 for row, other in zip(crossed, taken, strict=True))
     before = np.arange(1, p + 1) / (p + 1)
     chances = {None: np.full(p, 0.5), 1: before, 2: 2 * before * (1 - before)}[points]
     for count, chance in zip(taken.sum(axis=0), chances, strict=True):
         assert binomtest(int(count), N, chance).pvalue > 1e-3
-    assert (
-        points is None or (np.diff(taken, axis=1).sum(axis=1) <= points).all()
-    )  # in so many pieces
+    # in so many pieces
+    assert points is None or (np.diff(taken, axis=1).sum(axis=1) <= points).all()
     np.testing.assert_array_equal(
         mutate(Crossover(mutated=0.0), jax.random.key(0), parents[:1], box), parents[:1]
     )

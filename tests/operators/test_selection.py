@@ -57,19 +57,6 @@ def test_the_latest_are_those_born_last_whatever_their_novelty():
     assert Generational()(those, 4).tolist() == [2, 3, 0, 4]
 
 
-def test_fronts_and_crowding_distance_by_hand():
-    """(2, 2) dominates (1, 1), which dominates (0, 0); (3, 0) is beaten by nobody, (0,
-    0) by three.
-    """
-    objectives = jnp.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0], [2.0, 2.0], [1.0, 2.0]])
-    assert fronts(objectives).tolist() == [3, 2, 0, 0, 0, 1]
-    # Along a front of range 4 by 4: (1, 3) has neighbours (0, 4) and (2, 2), so gaps 2/4 + 2/4;
-    # (2, 2) 3/4 + 3/4.
-    objectives = jnp.array([[2.0, 2.0], [0.0, 4.0], [4.0, 0.0], [1.0, 3.0], [-1.0, -1.0]])
-    crowding = crowding_distance(objectives, jnp.array([0, 0, 0, 0, 1], jnp.int32))
-    assert crowding.tolist() == [1.5, np.inf, np.inf, 1.0, np.inf]
-
-
 def test_fronts_are_those_of_the_definition():
     """Against peeling by dominance, with ties, one objective constant, all alike,
     and every point on its own front.

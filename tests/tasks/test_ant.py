@@ -34,16 +34,7 @@ def test_the_ant_has_the_original_s_mass_joints_and_motors(model):
     assert model.body_mass.sum() == pytest.approx(41.449, rel=1e-6)
     assert (model.nq, model.nv, model.nu) == (15, 14, 8)
     motors = [model.joint(model.actuator(i).trnid[0]).name for i in range(8)]
-    assert motors == [
-        "hip_4",
-        "ankle_4",
-        "hip_1",
-        "ankle_1",
-        "hip_2",
-        "ankle_2",
-        "hip_3",
-        "ankle_3",
-    ]
+    assert motors == [f"{joint}_{leg}" for leg in (4, 1, 2, 3) for joint in ("hip", "ankle")]
     assert (model.actuator_gear[:, 0] == 150).all()
     assert (model.dof_armature[6:] == 1).all()
     assert (model.dof_damping[6:] == 1).all()

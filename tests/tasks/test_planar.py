@@ -19,14 +19,6 @@ def does(arm, genotype):
     return np.asarray(arm.evaluate(jnp.asarray([genotype], jnp.float32), KEY).descriptor)[0]
 
 
-def test_straight_and_bent_arms_by_hand():
-    assert_allclose(does(PlanarArm(), [STRAIGHT] * 7), [1, 0.5], atol=1e-6)
-    assert_allclose(does(PlanarArm(), [LEFT_TURN] + [STRAIGHT] * 6), [0.5, 1], atol=1e-6)
-    arm = PlanarArm(4, "joints")
-    square = [[0.5, 0.625], [0.375, 0.625], [0.375, 0.5], [0.5, 0.5]]
-    assert_allclose(does(arm, [LEFT_TURN] * 4).reshape(4, 2), square, atol=1e-6)
-
-
 def test_all_link_ends_are_those_of_forward_kinematics_in_numpy():
     lengths = (3.0, 1.0, 0.5, 2.0, 1.5)
     genotypes = np.random.default_rng(0).random((50, 5)).astype(np.float32)

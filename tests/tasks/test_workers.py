@@ -178,15 +178,9 @@ def test_individuals_whom_an_error_met_are_named(shared, fault, told):
         EvaluationError, match=rf"Faulty.*individuals 8 to 11 of 26 .*{told}"
     ) as caught:
         Chunked(Faulty(fault), executor=shared).evaluate(GENOTYPES, KEY)
-    if fault == "raises":
-        assert "worlds.py" in "".join(caught.value.__notes__)
-
-
-def test_individuals_that_hang_are_named_and_their_worker_killed(shared, monkeypatch):
-    Chunked(HostIdentity(), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
-    monkeypatch.setattr(shared, "timeout", 2.0)
-    with pytest.raises(EvaluationError, match=r"individuals 9 to 9 of 26 .*timeout=2.0"):
-        Chunked(Faulty("hangs"), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
+    notes = "".join(caught.value.__notes__)
+    assert "failures=0.1" in notes  # how to go on without them
+    assert "worlds.py" in notes or fault != "raises"
 
 
 @pytest.mark.parametrize(
@@ -243,12 +237,6 @@ def test_settings_of_another_type_are_refused_before_anything_is_evaluated(
             ValueError, match=f"workers must be a whole number from 1 on; got {workers}"
         ):
             Processes(HostIdentity(), workers)
-
-
-def test_an_error_says_how_to_go_on_without_whom_it_met(shared):
-    with pytest.raises(EvaluationError) as caught:
-        Chunked(Faulty("raises"), executor=shared).evaluate(GENOTYPES, KEY)
-    assert "failures=0.1" in "".join(caught.value.__notes__)
 
 
 class Heavy(HostIdentity):
