@@ -23,9 +23,8 @@ COMPILED = Path(__file__).parents[1] / ".cache" / "compiled"
 LARGEST = 1e9
 """bytes, above which all that was compiled is thrown away, so that it does not grow for ever"""
 
-if (
-    "JAX_COMPILATION_CACHE_DIR" not in os.environ
-):  # once; the test processes begun by this one inherit it
+# once; the test processes begun by this one inherit it
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     if sum(file.stat().st_size for file in COMPILED.glob("*")) > LARGEST:
         shutil.rmtree(COMPILED)
     os.environ |= {

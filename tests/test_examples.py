@@ -45,9 +45,8 @@ def numpy_user(output, folder):
     assert batches == (0, 10, 50, 199)
     assert left[0] == right[0] == 1  # nothing is known
     assert left[-1] < left[1] / 5 < left[0] / 15  # the half that is shown grows familiar
-    assert (
-        0.2 < right[-1] < right[1] < right[0]
-    )  # the other hardly does, nor does it get more novel
+    # the other hardly does, nor does it get more novel
+    assert 0.2 < right[-1] < right[1] < right[0]
 
 
 def text_filter(output, folder):

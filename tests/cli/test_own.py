@@ -8,7 +8,8 @@ from brns.cli.user_code import load_search, make_search_from
 
 MODULE = '''
 import equinox as eqx
-from brns import Box, Evaluation, NoveltySearch, PopulationKNN, Processes, VisitCounts
+from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN
+from brns import Processes, VisitCounts
 
 
 class Lonely(eqx.Module):
@@ -50,7 +51,8 @@ def needs(genes):
     return NoveltySearch(Lonely(genes))
 
 
-SMALL = {"estimator": VisitCounts(grids=8), "population_size": 6, "offspring_size": 6}
+SMALL = {"estimator": VisitCounts(grids=8), "mutate": PolynomialMutation()}
+SMALL |= {"population_size": 6, "offspring_size": 6}
 other = NoveltySearch(Lonely(5), **SMALL)
 strange = NoveltySearch(Stranger(), **SMALL)
 spread = NoveltySearch(Processes(Lonely(), workers=1), **SMALL)
@@ -81,9 +83,8 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     assert "coverage evaluated" in alone.stdout
     assert "kappa" not in alone.stdout
     assert "--search module:object" in alone.stdout
-    known = call(
-        "show", RUN, "--search", "lonely_world:other", *SEARCH, folder=folder
-    )  # the one that fits is taken
+    # the one that fits is taken
+    known = call("show", RUN, "--search", "lonely_world:other", *SEARCH, folder=folder)
     assert "kappa" in known.stdout
     assert "--search" not in known.stdout
 
@@ -120,7 +121,7 @@ def test_figure_report_and_movie_take_the_search(folder):
 def test_an_error_in_own_code_is_told_with_its_place(folder):
     done = call("run", "lonely_world:strange", "--out", "strange", folder=folder, status=2)
     assert "brns: KeyError('no such wall')\nIt was raised in your code:" in done.stderr
-    assert 'lonely_world.py", line 29, in evaluate' in done.stderr
+    assert 'lonely_world.py", line 30, in evaluate' in done.stderr
 
 
 @pytest.mark.parametrize(

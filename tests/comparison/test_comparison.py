@@ -16,7 +16,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity, Identity
 
-from brns import Evaluation, NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
+from brns import (
+    Evaluation,
+    NoveltySearch,
+    PolynomialMutation,
+    PopulationKNN,
+    Record,
+    VisitCounts,
+    compare,
+    run,
+)
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, moments, run_method
 from brns.comparison.run import _operators
@@ -34,9 +43,7 @@ METHODS = {"near": PopulationKNN(k=3), "counts": VisitCounts(grids=8)}
 
 
 def search(task=None):
-    return NoveltySearch(
-        task or Identity(), PopulationKNN(k=3), population_size=8, offspring_size=6
-    )
+    return NoveltySearch(task or Identity(), PopulationKNN(k=3), 8, 6, PolynomialMutation())
 
 
 def again(compared, **changed):
@@ -364,9 +371,8 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
 
 def test_the_suites_worlds_and_their_names():
     assert len([each for each in SUITE if not each.again]) == 13
-    assert {world(name).cells.reachable for name in ("ant", "rooms")} == {
-        400
-    }  # `brns run` has them
+    # `brns run` has them
+    assert {world(name).cells.reachable for name in ("ant", "rooms")} == {400}
 
 
 def test_the_arms_reachable_cells_are_those_that_its_disc_meets():

@@ -37,8 +37,7 @@ evaluated = []
 
 
 def search(task):
-    novelty = brns.PopulationKNN(k=3)
-    return brns.NoveltySearch(task, novelty, population_size=8, offspring_size=72)
+    return brns.NoveltySearch(task, brns.PopulationKNN(k=3), 8, 72, brns.PolynomialMutation())
 
 
 def strategies(archive, ranker):

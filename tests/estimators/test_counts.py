@@ -69,7 +69,7 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     np.testing.assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("d", [1, 3, 100, 300, 1000])
+@pytest.mark.parametrize("d", [1, 300, 1000])
 def test_a_behavior_has_one_place_in_every_batch(d):
     """Alone, in any batch, and in any order of a sum: products of the directions are exact."""
     estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)

@@ -65,10 +65,8 @@ def test_it_equals_the_fully_connected_one_with_the_same_weights():
         eqx.tree_at(lambda e: e.layers, encoder, tuple(weights.network.layers))
         for encoder, weights in ((like.target, state.target), (like.predictor, state.predictor))
     ]
-    assert [len(e.layers) for e in transplanted] == [
-        4,
-        6,
-    ]  # depths (3, 5) and the linear last layer
+    # depths (3, 5) and the linear last layer
+    assert [len(e.layers) for e in transplanted] == [4, 6]
     like = like._replace(
         target=transplanted[0], predictor=transplanted[1], scale=jnp.full(2, 600.0)
     )

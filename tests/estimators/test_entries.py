@@ -54,9 +54,8 @@ def test_random_entry_draws_everyone_equally():
 
 def test_the_most_novel_enter():
     estimator = ArchiveKNN(k=3, additions=3, capacity=50, entry="most_novel")
-    novelty = (
-        np.arange(20) % 7 + np.arange(20) / 100
-    )  # largest: 6.13 (id 13), 6.06 (6), 5.19 (19), 5.12 (12)
+    # largest: 6.13 (id 13), 6.06 (6), 5.19 (19), 5.12 (12)
+    novelty = np.arange(20) % 7 + np.arange(20) / 100
     state = update(estimator, empty(estimator), generation(1, novelty=novelty), jax.random.key(1))
     assert ids(state) == [13, 6, 19]
     np.testing.assert_allclose(state.novelty[:3], [6.13, 6.06, 5.19])

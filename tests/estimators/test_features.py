@@ -48,6 +48,5 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
     state = learned(estimator, visited, state)
     points = generator.uniform([0, 0], [250, 600], (200, 2))
     left, right = (novelty(estimator, state, x) for x in (points, [600, 0] + points * [-1, 1]))
-    assert (
-        np.mean(left[:, None] < right) > 0.97
-    )  # the share of pairs in the right order; 0.5 is blind
+    # the share of pairs in the right order; 0.5 is blind
+    assert np.mean(left[:, None] < right) > 0.97

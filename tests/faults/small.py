@@ -3,27 +3,15 @@
 from hypothesis import HealthCheck, settings
 from searches import search
 
-MAZE = [
-    "run",
-    "maze",
-    "--set",
-    "task.steps=20",
-    "--set",
-    "population_size=6",
-    "--set",
-    "offspring_size=6",
-]
-ANT = [
-    "run",
-    "ant",
-    "--set",
-    "task.steps=16",
-    "--set",
-    "population_size=4",
-    "--set",
-    "offspring_size=4",
-]
+
+def run_of(world, steps, size):
+    """The words of a run that takes little."""
+    changes = [f"task.steps={steps}", f"population_size={size}", f"offspring_size={size}"]
+    return ["run", world, *(f"--set={change}" for change in changes)]
+
+
+MAZE, ANT = run_of("maze", 20, 6), run_of("ant", 16, 4)
 SEARCH = search()
 WILD = settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -30,9 +30,8 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half,
     """The system refuses the second kilobyte of any file: EFBIG in the middle of a write."""
     before, limits = bits(half), resource.getrlimit(resource.RLIMIT_FSIZE)
     spared = jax.config.jax_persistent_cache_min_compile_time_secs
-    jax.config.update(
-        "jax_persistent_cache_min_compile_time_secs", math.inf
-    )  # JAX's cache is not what is tried here
+    # JAX's cache is not what is tried here
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)
     reopen = ActiveRun.resume
 
     def limited(*arguments):

@@ -55,7 +55,7 @@ def test_an_archive_says_how_novel_behaviors_are_given_all_that_were_learned():
     [
         brns.VisitCounts(grids=8),
         brns.ExactRecognition(size=16),
-        brns.BehaviorRecognition(),
+        brns.BehaviorRecognition(depths=(0, 1)),
         brns.ArchiveKNN(k=3),
     ],
 )

@@ -130,16 +130,11 @@ def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
     np.testing.assert_allclose(points.get_offsets(), np.concatenate([founders, *later]))
     np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
     walls = np.asarray(ax.images[0].get_array())
-    assert ax.images[0].get_extent() == [
-        -1.5,
-        598.5,
-        -1.5,
-        598.5,
-    ]  # Pixel (i, j) has its centre at (3 i, 3 j).
+    # Pixel (i, j) has its centre at (3 i, 3 j).
+    assert ax.images[0].get_extent() == [-1.5, 598.5, -1.5, 598.5]
     assert walls[100, 58] == 1  # The long vertical wall at x = 174.
-    assert np.ma.getmaskarray(walls)[150, 20] or np.isnan(
-        walls[150, 20]
-    )  # The start, at (60, 450), is free.
+    # The start, at (60, 450), is free.
+    assert np.ma.getmaskarray(walls)[150, 20] or np.isnan(walls[150, 20])
 
 
 def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, tmp_path):
@@ -255,9 +250,8 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
     )
     ax.figure.draw_without_rendering()
     labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
-    assert all(
-        re.fullmatch(r"[\d.e+-]*", label) for label in labels
-    )  # numbers, no code of a formula
+    # numbers, no code of a formula
+    assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)
     assert sum(label != "" for label in labels) > 2
 
 

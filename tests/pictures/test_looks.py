@@ -33,11 +33,8 @@ def test_a_method_has_its_look_whatever_stands_beside_it():
     looks = looks_of(labels)
     assert len(set(looks.values())) == 5
     assert len({look.color for look in looks.values()}) == 5
-    for label in (
-        "archive, capacity=8",
-        "Mine",
-        "Yours",
-    ):  # what looks like a method is that method
+    # what looks like a method is that method
+    for label in ("archive, capacity=8", "Mine", "Yours"):
         assert looks[label] not in LOOKS.values()
     assert looks == looks_of(labels[::-1])
     assert looks["archive, capacity=64"] == LOOKS["archive"]
@@ -112,10 +109,8 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     (found,), words = bands([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
     np.testing.assert_allclose(found, [[0], [0], [2.25]])
     assert words == "median and quartiles, 4 seeds"
-    values = [
-        np.array([[4.0], [6.0]]),
-        np.array([[-1.0], [1.0]]),
-    ]  # what can be negative may reach below 0
+    # what can be negative may reach below 0
+    values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]
     (first, second), words = bands(values)
     root = np.sqrt(2)
     np.testing.assert_allclose(first, [[5], [5 - root], [5 + root]])

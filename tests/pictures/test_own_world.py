@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from brns import Box, Evaluation, NoveltySearch, PopulationKNN, Record, run
+from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN, Record, run
 from brns.metrics.measures import summary
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
 from brns.pictures.records import scene_of
@@ -83,7 +83,7 @@ class Wide(Genes):
 
 def run_of(task, path):
     """A run that knows its search."""
-    search = NoveltySearch(task, PopulationKNN(k=3), population_size=6, offspring_size=6)
+    search = NoveltySearch(task, PopulationKNN(k=3), 6, 6, PolynomialMutation())
     (record,) = run(search, 3, out=path, checkpoint_every=1)
     record.search = search
     return record
@@ -181,9 +181,8 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     reach = np.hypot(*ends[:, -2:].T)
     best = movie.genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
-    np.testing.assert_allclose(
-        shown, [int(100 * (1 + best[0])), 140, 20], atol=2
-    )  # the world's own colours
+    # the world's own colours
+    np.testing.assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)
 
 
 def test_behaviors_on_a_line_lie_at_height_0():

@@ -46,9 +46,8 @@ def costs(tmp_path):
         over += [f'"BR-NS, width 3d",32,2000,{g},0,{2 * slower},2,8,0']
         over += [f"k-NN,32,2000,{g},{10 * g},{slower * (1 + g / 1000)},2,8,0"]
         over += [f"KD-tree,32,2000,{g},{10 * g},{slower * (1 + g / 500)},2,8,0"]
-        over += [
-            f'"{CONTROL}",32,2000,{g},2000,{2 + g / 100},2,8,1'
-        ]  # a second call, on a machine twice as slow
+        # a second call, on a machine twice as slow
+        over += [f'"{CONTROL}",32,2000,{g},2000,{2 + g / 100},2,8,1']
     (tmp_path / "cost-over-time.csv").write_text("\n".join(over) + "\n")
     return Costs(tmp_path, Timing((4, 16), (200, 800, 3200), 1, 2000))
 

@@ -15,11 +15,8 @@ PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
 def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
-    assert set(ant_methods(1500, 201)) == {
-        *ALONE,
-        "archive-2000",
-        "archive-6000",
-    }  # those that fill
+    # those that fill
+    assert set(ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}
     ants = ant_methods(1500, 1000)
     assert set(ants) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
     assert ants["random"].estimator == ants["archive-6000"].estimator

@@ -73,7 +73,7 @@ class Scorer:
 
 
 def made():
-    return brns.NoveltySearch(Task(), brns.PopulationKNN(k=2), population_size=4, offspring_size=4)
+    return brns.NoveltySearch(Task(), brns.PopulationKNN(k=2), 4, 4, brns.PolynomialMutation())
 """
 ASIDE = "def offset():\n    return 0.0\n\n\ndef unused():\n    return 1\n"
 

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import warnings
-from pathlib import Path
 
 import numpy as np
 import platformdirs
@@ -205,14 +204,6 @@ def test_a_cache_that_cannot_be_used_is_told_once_and_not_used(
         warnings.simplefilter("error")
         compilation_cache.keep()
     assert cache.jax_compilation_cache_dir is None
-
-
-def test_a_cache_that_can_be_used_is(cache, tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        compilation_cache.keep()
-    assert cache.jax_compilation_cache_dir == str(tmp_path / "brns" / "programs")
-    assert list(Path(cache.jax_compilation_cache_dir).iterdir()) == []
 
 
 def test_without_its_founders_there_is_no_run(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """A run on disk: what is written, and what a record reads from it."""
 
-import dataclasses
 import json
 import shutil
 
@@ -11,7 +10,7 @@ import pytest
 from searches import HOST, search
 
 import brns
-from brns import PolynomialMutation, Record, RecordError, records
+from brns import Record, RecordError, records
 from brns.core import Population
 from brns.metrics import coverage
 from brns.runs.rows import Row, Rows
@@ -88,23 +87,6 @@ def test_genotypes_are_found_where_they_were_born(whole):
         np.testing.assert_array_equal(mine, its)
     with pytest.raises(RecordError, match="no individuals 999, -7"):
         record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
-
-
-def test_genotypes_that_are_not_on_disk_are_made_again(whole, tmp_path):
-    mixed = brns.MixedMutation((PolynomialMutation(rate=0.5), brns.UniformResampling()))
-    one = dataclasses.replace(HOST, mutate=mixed)
-    (record,) = brns.run(one, 4, out=tmp_path / "mixed", seed=3)
-    key = jax.random.key(3)
-    state = one.init(key)
-    for g in range(1, 5):
-        state, generation = one.step(state, key)
-        assert not record.arrays("generations", g)["stored"].all()
-        found = record.column("offspring.genotype", [g])[0]
-        np.testing.assert_allclose(found, generation.offspring.genotype, rtol=1e-5)
-    drawn = Record(whole, SEARCH)
-    drawn.search = dataclasses.replace(SEARCH, mutate=brns.UniformResampling())
-    with pytest.raises(RecordError, match="cannot be made again"):
-        drawn.column("offspring.genotype", [3])
 
 
 def test_solutions_stand_once_each_with_their_generation_of_birth(whole):

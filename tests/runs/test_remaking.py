@@ -132,9 +132,8 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
     rewrite(tmp_path / "run", facts)
     record = Record(tmp_path / "run", HOST)
     assert record.elsewhere
-    brns.resume(
-        record, 5, search=HOST, progress=False
-    )  # the same bits here: there is nothing to say
+    # the same bits here: there is nothing to say
+    brns.resume(record, 5, search=HOST, progress=False)
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     facts["sessions"][-1]["provenance"]["versions"]["jax"] = "0.1"
     rewrite(tmp_path / "run", facts)

@@ -159,7 +159,7 @@ search = brns.NoveltySearch(brns.PlanarArm(), method, size, size, brns.Polynomia
 seeds = {"seeds": int(sys.argv[4])} if sys.argv[4] != "1" else {}
 for generations in map(int, sys.argv[6:]):
     brns.run(search, generations, out=sys.argv[5], exist="resume", progress=False, **seeds)
-    if generations == 2:
+    if generations == 1:
         shutil.copytree(sys.argv[5], "part")
 """
 several_cores = pytest.mark.skipif(
@@ -183,7 +183,7 @@ def test_a_run_begun_on_two_cores_and_resumed_on_one_ends_in_the_same_bits(
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "0",  # as users compile
     }
-    for cores, out, generations in [(2, "whole", (2, 4)), (1, "part", (4,))]:
+    for cores, out, generations in [(2, "whole", (1, 2)), (1, "part", (2,))]:
         command = [sys.executable, "-c", CHILD, cores, method, size, seeds, out, *generations]
         subprocess.run(list(map(str, command)), env=environment, check=True, cwd=tmp_path)
     whole, part = bits(tmp_path / "whole"), bits(tmp_path / "part")

@@ -9,15 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from brns import (
-    Box,
-    FeedForward,
-    FunctionalTask,
-    ParamsEnv,
-    Statistic,
-    TimeStepEnv,
-    check_task,
-)
+from brns import Box, FeedForward, FunctionalTask, ParamsEnv, Statistic, TimeStepEnv, check_task
 from brns.settings.description import part_to_json
 
 KEY = jax.random.key(0)
@@ -54,9 +46,9 @@ class Growing(Corridor):
         return super().step(state, action)._replace(obs={"x": state.obs["x"], "old": jnp.zeros(2)})
 
 
-def loop(task, genotype, key):
+def loop(task, genotype, key, step):
     """The states of one episode by a loop in Python."""
-    states, step = [task.env.reset(key)], jax.jit(task.env.step)
+    states = [task.env.reset(key)]
     while len(states) <= task.steps and not states[-1].done:
         action = task.policy(genotype[None], task.observe(states[-1])[None])[0]
         states.append(step(states[-1], action))
@@ -74,8 +66,11 @@ def test_a_batch_is_a_plain_loop_of_the_environment():
     rows = task.genotype_space.uniform(KEY, 8)
     check_task(task)
     found, lengths = task.evaluate(rows, jax.random.key(5)), set()
+    step, key = jax.jit(task.env.step), jax.random.key(0)
+    episodes = jax.vmap(task.episode, (0, None))(rows, key)
     for i, row in enumerate(rows):
-        states, episode = loop(task, row, jax.random.key(0)), task.episode(row, jax.random.key(0))
+        states = loop(task, row, key, step)
+        episode = jax.tree.map(lambda column, i=i: column[i], episodes)
         n, watched = len(states), np.array([task.watch(state) for state in states])
         assert (int(episode.length), bool(found.solved[i])) == (n - 1, watched[-1, 0] >= 3)
         np.testing.assert_allclose(episode.observations[:n], watched, rtol=1e-5)
@@ -270,7 +265,8 @@ def test_a_real_environment_of_playground_is_a_plain_loop_of_it():
     task = FunctionalTask(env, 5, SPACE, watch=lambda state: state.data.qpos)
     rows = task.genotype_space.uniform(KEY, 4)
     found = task.evaluate(rows, KEY)
+    step = jax.jit(env.step)
     for row, descriptor, fitness in zip(rows, found.descriptor, found.fitness, strict=True):
-        states = loop(task, row, jax.random.key(0))
+        states = loop(task, row, jax.random.key(0), step)
         np.testing.assert_allclose(descriptor, states[-1].data.qpos, atol=1e-4)
         np.testing.assert_allclose(fitness, sum(state.reward for state in states), rtol=1e-4)

@@ -164,34 +164,6 @@ def maze():
     return DeceptiveMaze(bitmap=bitmap, start=(300.0, 300.0, 0.0))
 
 
-def test_motion_by_hand(maze):
-    pose, observation = one_step(maze, (150, 300, 0), (3, 3))
-    np.testing.assert_allclose(pose, (153, 300, 0), atol=1e-4)
-    np.testing.assert_array_equal(observation, (100, 100, 100, 0, 0))
-    # y points down, so that a heading of +90 degrees leads down;
-    # wheels faster than 4 are held to 4.
-    np.testing.assert_allclose(
-        one_step(maze, (150, 300, math.pi / 2), (9, 4.5))[0], (150, 304, math.pi / 2), atol=1e-4
-    )
-    # Wheels against each other turn on the spot, by (2 + 2) / 20.
-    np.testing.assert_allclose(
-        one_step(maze, (150, 300, 0), (-2, 2))[0], (150, 300, 0.2), atol=1e-4
-    )
-    # The left wheel held, the right one at 4: an arc of 0.2 about the left wheel,
-    # 10 away on the side of -y.
-    pose, _ = one_step(maze, (150, 300, 0), (0, 4))
-    np.testing.assert_allclose(
-        pose, (150 + 10 * math.sin(0.2), 300 + 10 - 10 * math.cos(0.2), 0.2), atol=1e-4
-    )
-    # Headings stay in (-pi, pi].
-    np.testing.assert_allclose(
-        one_step(maze, (150, 300, 3.1), (-1, 1))[0][2], 3.2 - 2 * math.pi, atol=1e-5
-    )
-    np.testing.assert_allclose(
-        one_step(maze, (150, 300, -3.1), (1, -1))[0][2], 2 * math.pi - 3.2, atol=1e-5
-    )
-
-
 def test_collision_and_lasers_by_hand(maze):
     pose, observation = one_step(maze, (300, 300, 0), (0, 0))
     np.testing.assert_allclose(
@@ -201,9 +173,8 @@ def test_collision_and_lasers_by_hand(maze):
     # that collides.
     assert one_step(maze, (316, 300, 0), (2, 2))[0][0] == 318
     pose, observation = one_step(maze, (318, 300, 0.1), (3, 3.2))
-    np.testing.assert_allclose(
-        pose, (318, 300, 0.11), atol=1e-6
-    )  # back to where it was, but the turn is kept
+    # back to where it was, but the turn is kept
+    np.testing.assert_allclose(pose, (318, 300, 0.11), atol=1e-6)
     # Only the pixel three to the right collides, at 0 degrees: to the left of a heading of 0.11.
     np.testing.assert_array_equal(observation[3:], (1, 0))
     assert one_step(maze, (318, 300, -0.1), (3, 3))[1][3:].tolist() == [0, 1]
