@@ -280,7 +280,7 @@ def test_an_environment_that_draws_films_the_episode_of_an_individual():
     drawn = [picture[0, 0, 0] for picture in film.pictures]
     assert drawn == (10 * episode.observations[:, 0]).astype(int).tolist()
     assert len(drawn) <= film.most
-    with pytest.raises(ValueError, match="render_mode='rgb_array'"):
+    with pytest.raises(ValueError, match='render_mode is "rgb_array"'):
         corridor().film(genotype)
 
 

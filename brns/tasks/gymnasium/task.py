@@ -145,8 +145,8 @@ class GymnasiumTask(eqx.Module):
         env = None if self.vector else make_single(self.make_env, render_mode="rgb_array")
         if env is None or env.render_mode != "rgb_array":
             raise ValueError(
-                "a film needs single environments that are made with render_mode='rgb_array': let "
-                "make_env make them so, which draws nothing before a film is asked for"
+                'a film needs single environments whose render_mode is "rgb_array": let make_env '
+                "make them so, which draws nothing before a film is asked for"
             )
         pictures = self._pictures(env, np.asarray(genotype)[None])
         return Film(pictures, self.steps + 1, float(env.metadata.get("render_fps", 30)))
