@@ -20,7 +20,7 @@ SIZES = {"population_size": 6, "offspring_size": 6}
 SELECTIONS = itertools.cycle([brns.Elitist(), brns.NSGA2(), brns.Generational()])
 
 
-@pytest.mark.parametrize(("estimator", "select"), zip(ESTIMATORS, SELECTIONS, strict=False))
+@pytest.mark.parametrize(("estimator", "select"), [*zip(ESTIMATORS, SELECTIONS, strict=False)])
 def test_what_is_remembered_is_the_same_in_double_precision(estimator, select):
     search = brns.NoveltySearch(Identity(), estimator, select=select, **SIZES)
 
