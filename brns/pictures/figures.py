@@ -319,7 +319,9 @@ def draw(
         ValueError: for an unknown name, for options that the figure does not have, and where it
             cannot be drawn of these runs.
     """
-    return prepare(name, records, over=over, **options).draw(ax, width)
+    if width is not None and width not in WIDTHS:
+        raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
+    return prepare(name, records, over=over, last=ax is not None, **options).draw(ax, width)
 
 
 def data(name: str, records: Runs, **options: Any) -> list[dict[str, Any]]:
@@ -363,18 +365,17 @@ class Prepared(NamedTuple):
 
     def draw(self, ax: Axes | None = None, width: Width | None = None) -> Figure:
         """What `brns.pictures.draw` returns."""
-        if width is not None and width not in WIDTHS:
-            raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
         style: dict[str, Any] = {} if self.over == "generations" else {"over": self.over}
         if self.picture.panels == "method":
             labels = [line.label for panel in self.panels for line in panel.gathered.series]
             style["looks"] = curves.looks_of_rows(labels)
         if ax is not None:
-            last = {panel.label: panel for panel in self.panels}  # of several states
-            if len(last) > 1:
-                labels = "; ".join(last)
-                raise ValueError(f"one panel fits on ax; these runs have {len(last)}: {labels}")
-            self.picture.paint(self.panels[-1].gathered, ax, **style)
+            if len(self.panels) > 1:
+                labels = "; ".join(panel.label for panel in self.panels)
+                raise ValueError(
+                    f"one panel fits on ax; these runs have {len(self.panels)}: {labels}"
+                )
+            self.picture.paint(self.panels[0].gathered, ax, **style)
             theirs: Any = ax.figure
             return theirs
         # In a column one below the other.
@@ -394,11 +395,17 @@ class Prepared(NamedTuple):
         return figure
 
 
-def prepare(name: str, records: Runs, *, over: Over = "generations", **options: Any) -> Prepared:
-    """Gather what a figure shows, which may take a minute; the arguments are those of `draw`."""
+def prepare(
+    name: str, records: Runs, *, over: Over = "generations", last: bool = False, **options: Any
+) -> Prepared:
+    """Gather what a figure shows, which may take a minute: of several states the `last` alone, if
+    one panel is wanted. The other arguments are those of `draw`.
+    """
     by = {} if over == "generations" else {"over": over}
     picture, options = _select(name, options | by)
     options.pop("over", None)
+    if last and picture.panels == "states":
+        options.setdefault("generation", None)
     return Prepared(picture, _panels(picture, records, options), over)
 
 
