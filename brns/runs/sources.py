@@ -60,7 +60,7 @@ class Source:
         task = innermost(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
             self._collect(part)
-        self._visit_environment(task)
+        self._collect_environment(task)
 
     @functools.cached_property
     def texts(self) -> dict[str, str]:
@@ -85,12 +85,12 @@ class Source:
         if not isinstance(thing, type) and _is_own(type(thing)):
             self._collect(type(thing))
         if isinstance(thing, Mapping):
-            self._visit_all({f"{key}": value for key, value in thing.items()}, name)
+            self._collect_all({f"{key}": value for key, value in thing.items()}, name)
         elif isinstance(thing, tuple | list | set | frozenset):
-            self._visit_all({f"{row}": value for row, value in enumerate(thing)}, name)
+            self._collect_all({f"{row}": value for row, value in enumerate(thing)}, name)
         elif isinstance(thing, functools.partial):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
-            self._visit_all({"func": thing.func, **arguments, **thing.keywords}, name)
+            self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
         elif isinstance(thing, types.MethodType):
             self._collect(thing.__func__)
             self._collect(thing.__self__, name or type(thing.__self__).__qualname__)
@@ -98,39 +98,39 @@ class Source:
             for part in ("func", "fget", "__func__"):
                 self._collect(getattr(thing, part, None))
         elif isinstance(thing, type):
-            self._visit_class(thing)
+            self._collect_class(thing)
         elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
-            self._visit_function(thing)
-            self._visit_all(getattr(thing, "__dict__", {}))
+            self._collect_function(thing)
+            self._collect_all(getattr(thing, "__dict__", {}))
             self._collect(getattr(thing, "__wrapped__", None), name)
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
-            self._visit_object(thing, name)
+            self._collect_object(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
             inner = getattr(thing, "__dict__", {}).items()
-            self._visit_all({key: value for key, value in inner if isinstance(value, Function)})
+            self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
 
-    def _visit_all(self, things: Mapping[str, Any], name: str = "") -> None:
+    def _collect_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
         for inner, thing in list(things.items()):
             self._collect(thing, f"{name}.{inner}" if name and not inner.startswith("_") else "")
 
-    def _visit_object(self, thing: Any, name: str) -> None:
+    def _collect_object(self, thing: Any, name: str) -> None:
         """Add what an object holds, with those values that no setting of the search tells.
 
         Objects whose classes are partly another package's change by code that is not looked at.
         """
         inner = attributes_of(thing)
         if not _is_settings(thing):
-            self._visit_all(inner)
+            self._collect_all(inner)
         elif name:
-            self._visit_all(inner, name)
+            self._collect_all(inner, name)
         else:
             recorded = part_to_json(thing)
             values = {key: value for key, value in inner.items() if key not in recorded}
-            self._visit_all(values, type(thing).__qualname__)
-            self._visit_all({key: inner[key] for key in inner if key in recorded})
+            self._collect_all(values, type(thing).__qualname__)
+            self._collect_all({key: inner[key] for key in inner if key in recorded})
 
-    def _visit_environment(self, task: Any) -> None:
+    def _collect_environment(self, task: Any) -> None:
         """Add what a program registered with Gymnasium under the id that a task has."""
         spec: Any = getattr(task, "spec", None)
         entry: Any = getattr(spec, "entry_point", None)
@@ -139,9 +139,9 @@ class Source:
         if entry is not None and _is_own(entry):
             names = ("kwargs", "max_episode_steps")
             arguments = {name: getattr(spec, name) for name in names}
-            self._visit_all({"entry_point": entry, **arguments}, spec.id)
+            self._collect_all({"entry_point": entry, **arguments}, spec.id)
 
-    def _visit_class(self, kind: type) -> None:
+    def _collect_class(self, kind: type) -> None:
         if _is_own(type(kind)):
             self._collect(type(kind))
         for each in kind.__mro__:
@@ -154,7 +154,7 @@ class Source:
                 if written and name not in settings:
                     self._collect(value, f"{each.__qualname__}.{name}")
 
-    def _visit_function(self, function: Any) -> None:
+    def _collect_function(self, function: Any) -> None:
         if not isinstance(function, types.FunctionType) or not _is_own(function):
             return
         name, code = function.__qualname__, function.__code__
@@ -162,21 +162,21 @@ class Source:
         values = function.__defaults__ or ()
         arguments = code.co_varnames[: code.co_argcount]
         defaults = zip(arguments[len(arguments) - len(values) :], values, strict=True)
-        self._visit_all(dict(defaults) | (function.__kwdefaults__ or {}), name)
+        self._collect_all(dict(defaults) | (function.__kwdefaults__ or {}), name)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if cell != types.CellType():  # an empty one
                 self._collect(cell.cell_contents, f"{name}.{free}")
         names = _names(code)
         for used in sorted(names & function.__globals__.keys()):
-            self._visit_used(used, function.__globals__[used], names)
+            self._collect_used(used, function.__globals__[used], names)
 
-    def _visit_used(self, name: str, value: Any, names: set[str]) -> None:
+    def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
         """Add a global of a function; of a module what the function may mean of it."""
         if not isinstance(value, types.ModuleType):
             self._collect(value, name)
         elif _is_own(value):
             for used in sorted(names & vars(value).keys()):
-                self._visit_used(f"{name}.{used}", vars(value)[used], names)
+                self._collect_used(f"{name}.{used}", vars(value)[used], names)
 
 
 def difference(
