@@ -244,7 +244,8 @@ class NoveltySearch(eqx.Module):
                     f"order; got {len(column)} ({name}). Name those that could not be evaluated "
                     "in Evaluation.failed"
                 )
-        evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
+        with explain_tracing(self.task):
+            evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
         after, generation = _tell(
             self.estimator,
             self.mixture,
@@ -311,7 +312,6 @@ def _step(
     offspring = search.ask(state, ask)
     with explain_tracing(search.task):
         evaluation = search.task.evaluate(offspring.genotype, evaluate)
-        evaluation = validate_evaluation(evaluation, search.offspring_size, search.task)
     return search.tell(state, offspring, evaluation, tell)
 
 

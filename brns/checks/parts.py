@@ -30,8 +30,8 @@ def check_part(name: str, part: Any, contract: type) -> None:
         ValueError: with what the contract asks for and the part has not.
     """
     if isinstance(part, type):
-        name_of = part.__name__
-        raise ValueError(f"{name} must be made: write {name_of}(...); got the class {name_of}")
+        kind = part.__name__
+        raise ValueError(f"{name} must be made: write {kind}(...); got the class {kind}")
     if not isinstance(part, contract):
         public = [member for member in vars(contract) if not member.startswith("_")]
         members = public or ["__call__"]
@@ -93,7 +93,7 @@ def check_types(part: Any) -> None:
         ValueError: with the first such setting, and what it must be.
     """
     for name, hint in typing.get_type_hints(type(part)).items():
-        if name.startswith("_") or not (is_plain(hint) or "Callable" in str(hint)):
+        if name.startswith("_") or not is_plain(hint, functions=True):
             continue
         if not isinstance(value := getattr(part, name), Tracer):
             validate(f"{type(part).__name__}.{name}", hint, value)

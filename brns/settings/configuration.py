@@ -9,7 +9,7 @@ import itertools
 import json
 import textwrap
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from brns.settings.parts import SettingsError, did_you_mean
@@ -107,12 +107,16 @@ def _as_python(value: Any) -> Any:
     return tuple(map(_as_python, value)) if isinstance(value, list | tuple) else value
 
 
-def is_plain(hint: Any) -> bool:
-    """Whether the type can be set as text: a number, a string, a choice, or a tuple of these."""
+def is_plain(hint: Any, functions: bool = False) -> bool:
+    """Whether the type can be set as text: a number, a string, a choice, or a tuple of these; with
+    `functions`, also where it is a function.
+    """
     if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
         return True
+    if functions and typing.get_origin(hint) is Callable:
+        return True
     return bool(typing.get_args(hint)) and all(
-        is_plain(a) for a in typing.get_args(hint) if a is not Ellipsis
+        is_plain(a, functions) for a in typing.get_args(hint) if a is not Ellipsis
     )
 
 
