@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from pydantic_core import to_json
 
@@ -254,6 +255,7 @@ def _run_job(job: _Job, stop: Event, alone: Lock) -> None:
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
         result = run_method(job.search, job.world, job.settings["seeds"], stop, job.peer)
+    jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in describe_process().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
     job.path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import jaxtyping
 import numpy as np
 import pytest
+from jax.extend.backend import get_backend
 from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity, Identity
 
@@ -131,6 +132,14 @@ def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
 def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
     with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
         again(compared, **changed)
+
+
+def test_what_a_method_compiled_does_not_stay(compared, tmp_path):
+    programs = get_backend().live_executables
+    again(compared, out=tmp_path / "once")
+    once = len(programs())
+    again(compared, methods={"other": PopulationKNN(k=2)}, out=tmp_path / "twice")
+    assert len(programs()) <= once
 
 
 def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
