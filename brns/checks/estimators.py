@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import NOT_JAX, check_part
+from brns.checks.parts import check_part, compiling
 from brns.core import Box, Generation, NoveltyEstimator, Population
-from brns.core.novelty import in_float32, score_novelty
+from brns.core.novelty import init_estimator, score_novelty_jit, update_estimator
 from brns.core.population import take, unite
 
 
@@ -34,31 +34,22 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     """
     check_part("estimator", estimator, NoveltyEstimator)
     name = type(estimator).__name__
-    try:
+    with compiling("estimator", estimator):
         (state, union), again = (_run_three_generations(estimator, dimension, n) for _ in range(2))
         if not eqx.tree_equal((state, union), again):
             raise ValueError(
                 f"{name} must give the same state and the same novelty for the same key, to the bit"
             )
         order = np.random.default_rng(0).permutation(2 * n)
-        novelty = _call_jit(estimator, "score", state, union.descriptor, union)
-        permuted = _call_jit(estimator, "score", state, union.descriptor[order], union)
+        novelty = score_novelty_jit(estimator, state, union.descriptor, union)
+        permuted = score_novelty_jit(estimator, state, union.descriptor[order], union)
         living = take(union, slice(n + n // 2))  # another size of population than the loop's
-        together = _call_jit(estimator, "score", state, union.descriptor, living)
-        three = _call_jit(estimator, "score", state, union.descriptor[-3:], living)
-    except NOT_JAX as error:
-        raise ValueError(
-            f"{name}.init, score and update must be JAX code that compiles with the estimator as "
-            f"an argument; {type(error).__name__}: {error}"
-        ) from error
-    _check_close(
-        permuted, novelty[order], f"{name}.score must permute novelty when descriptors are permuted"
-    )
-    _check_close(
-        three,
-        together[-3:],
-        f"{name}.score of a descriptor must not depend on what else is asked about",
-    )
+        together = score_novelty_jit(estimator, state, union.descriptor, living)
+        three = score_novelty_jit(estimator, state, union.descriptor[-3:], living)
+    law = f"{name}.score must permute novelty when descriptors are permuted"
+    _check_close(permuted, novelty[order], law)
+    law = f"{name}.score of a descriptor must not depend on what else is asked about"
+    _check_close(three, together[-3:], law)
 
 
 def _run_three_generations(
@@ -66,34 +57,25 @@ def _run_three_generations(
 ) -> tuple[PyTree, Population]:
     space = Box([0.0] * dimension, [1.0] * dimension)
     begin, first, *keys = jax.random.split(jax.random.key(0), 8)
-    state = _call_jit(estimator, "init", space, begin)
-    parents = union = Population.from_descriptors(space.uniform(first, n))
+    founders = Population.from_descriptors(space.uniform(first, n))
+    parents, state = eqx.filter_jit(init_estimator)(estimator, space, founders, begin)
+    union = parents
     for g, born, learn in zip(range(1, 4), keys[::2], keys[1::2], strict=True):
         offspring = Population.from_descriptors(space.uniform(born, n), g, g * n)
         union = unite(parents, offspring)
-        union = union._replace(
-            novelty=_call_jit(estimator, "score", state, union.descriptor, union)
-        )
-        if not np.isfinite(union.novelty).all():
+        novelty = score_novelty_jit(estimator, state, union.descriptor, union)
+        if not np.isfinite(novelty).all():
             raise ValueError(
                 f"{type(estimator).__name__}.score gave novelty that is not finite in generation "
                 f"{g}"
             )
-        survivors = take(union, jnp.argsort(-union.novelty, stable=True)[:n])
+        union = union._replace(novelty=novelty)
+        survivors = take(union, jnp.argsort(-novelty, stable=True)[:n])
         generation = Generation(take(union, slice(n)), take(union, slice(n, None)), survivors)
-        learned = _call_jit(estimator, "update", state, generation, learn)
+        learned = eqx.filter_jit(update_estimator)(estimator, state, generation, learn)
         check_structure(estimator, state, learned)
         state, parents = learned, survivors
     return state, union
-
-
-@eqx.filter_jit
-def _call_jit(estimator: NoveltyEstimator, method: str, *arguments: Any) -> Any:
-    """What a method gives, compiled as the search compiles it."""
-    if method == "score":
-        return score_novelty(estimator, *arguments)
-    with in_float32():
-        return getattr(estimator, method)(*arguments)
 
 
 def _check_close(actual: Any, expected: Any, law: str) -> None:

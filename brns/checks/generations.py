@@ -21,23 +21,10 @@ SKIP = (
     "workers brns.Processes(task, failures=0.1), on the command line --failures 0.1; or the task "
     "says which failed, in Evaluation.failed"
 )
-TRACED = (
-    "traceable is True, but evaluate is not JAX code; a task in NumPy or any other Python says "
-    "traceable = False"
-)
 
 
 def check_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
-    """Refuse an estimator whose `update` changed the structure, shapes or types of its state.
-
-    Args:
-        estimator: the estimator.
-        before: its state, as `init` made it.
-        after: its state, as `update` made it.
-
-    Raises:
-        ValueError: with both, by shapes and types.
-    """
+    """Refuse an `update` that changed the structure, shapes or types of the state."""
     was, now = (
         jax.tree.map(lambda leaf: f"{jnp.result_type(leaf)}{jnp.shape(leaf)}", tree)
         for tree in (before, after)
@@ -50,16 +37,8 @@ def check_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) 
 
 
 def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box) -> None:
-    """Refuse genotypes outside the genotype space, or that are no numbers, once they have values.
-
-    Args:
-        source: the argument of the search that gave them, founders or mutate.
-        part: what it is.
-        genotypes: as it gave them, `(n, p)`; traced ones are not looked at.
-        space: the genotype space.
-
-    Raises:
-        ValueError: with their number, the first such gene and its bounds.
+    """Refuse genotypes outside the genotype space, or that are no numbers; traced ones are not
+    looked at.
     """
     if isinstance(genotypes, Tracer):
         return
@@ -77,16 +56,7 @@ def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], spa
 
 
 def check_rows(select: Selection, rows: Any, size: int) -> None:
-    """Refuse what a selection gave if it is not `size` row numbers; their values are not looked at.
-
-    Args:
-        select: the selection.
-        rows: what it gave.
-        size: how many individuals must live on.
-
-    Raises:
-        ValueError: for another shape, and for rows that are no integers.
-    """
+    """Refuse what is not `size` row numbers; their values are not looked at."""
     dtype = getattr(rows, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
         raise ValueError(
@@ -97,35 +67,21 @@ def check_rows(select: Selection, rows: Any, size: int) -> None:
 
 
 def check_distinct(select: Selection, survivors: Population) -> None:
-    """Refuse survivors of whom one lives on twice, once they have values.
-
-    Args:
-        select: the selection that gave them.
-        survivors: the rows that it selected; traced ones are not looked at.
-
-    Raises:
-        ValueError: with their number and the first ids.
-    """
+    """Refuse survivors of whom one lives on twice; traced ones are not looked at."""
     if isinstance(survivors.id, Tracer):
         return
     ids, times = np.unique(np.asarray(survivors.id), return_counts=True)
     if (times > 1).any():
-        first = ", ".join(map(str, ids[times > 1][:3].tolist()))
         raise ValueError(
             "select must give distinct rows, from 0 to below the population's number; "
-            f"{name_of(select)} let {(times > 1).sum()} individuals live on twice (ids {first})"
+            f"{name_of(select)} let {(times > 1).sum()} individuals live on twice "
+            f"(ids {_first(ids[times > 1])})"
         )
 
 
 def check_finite(number: int, generation: Generation) -> None:
-    """Refuse a generation that holds what is not a finite number, or of which all failed.
-
-    Args:
-        number: of the generation.
-        generation: with arrays on the host; who failed may be anything.
-
-    Raises:
-        ValueError: with the part of the search that gave it, and whose it is.
+    """Refuse a generation that holds what is not a finite number, but of who failed, or of which
+    all failed.
     """
     if generation.offspring.failed.all():
         raise ValueError(
@@ -137,33 +93,27 @@ def check_finite(number: int, generation: Generation) -> None:
         "fitness": "task",
         "novelty": "estimator",
     }
-    for rows, (column, source) in itertools.product(
-        (generation.offspring, generation.parents), sources.items()
-    ):
+    everybody = (generation.offspring, generation.parents)
+    for rows, (column, source) in itertools.product(everybody, sources.items()):
         finite = np.isfinite(getattr(rows, column))
         bad = ~finite.all(axis=tuple(range(1, finite.ndim)))
         if column != "genotype":
             bad &= ~np.asarray(rows.failed)
         if bad.any():
-            ids = np.asarray(rows.id)[bad].tolist()
             hint = f" {SKIP}" if source == "task" else ""
             raise ValueError(
-                f"the {source} gave a {column} that is not finite for {len(ids)} of {bad.size} "
-                f"individuals of generation {number} (first ids {', '.join(map(str, ids[:3]))}); "
+                f"the {source} gave a {column} that is not finite for {bad.sum()} of {bad.size} "
+                f"individuals of generation {number} (first ids {_first(rows.id[bad])}); "
                 f"the descriptors reach {np.max(np.abs(rows.descriptor)):g}. {SAFE}.{hint}"
             )
 
 
+def _first(ids: Any) -> str:
+    return ", ".join(map(str, ids[:3].tolist()))
+
+
 def check_state(number: int, state: PyTree) -> None:
-    """Refuse an estimator's state that holds NaN; infinity may mark what is empty.
-
-    Args:
-        number: of the generation.
-        state: the estimator's, with arrays on the host.
-
-    Raises:
-        ValueError: with the array's name.
-    """
+    """Refuse an estimator's state that holds NaN; infinity may mark what is empty."""
     for path, leaf in jax.tree.leaves_with_path(state):
         if wrong := np.isnan(leaf).sum():
             name = jax.tree_util.keystr(path, simple=True, separator=".")
@@ -175,24 +125,18 @@ def check_state(number: int, state: PyTree) -> None:
 
 @contextlib.contextmanager
 def explain_tracing(task: Task) -> Generator[None, None, None]:
-    """An error of JAX as one that says what is wrong with a task; another with a note of how to go
-    on without whom it met.
-
-    Args:
-        task: the task that is evaluated meanwhile.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        ValueError: where a traceable task is not JAX code.
+    """An error of JAX becomes one that says what is wrong with a task; another gets a note of how
+    to go on without whom it met.
     """
     try:
         yield
     except Exception as error:
         if task.traceable and isinstance(error, JAX_ERRORS):
             cause = str(error).partition("\n")[0]
-            raise ValueError(f"{type(task).__name__}: {TRACED} ({cause})") from error
+            raise ValueError(
+                f"{type(task).__name__}: traceable is True, but evaluate is not JAX code; a task "
+                f"in NumPy or any other Python says traceable = False ({cause})"
+            ) from error
         if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
             error.add_note(SKIP)
         raise

@@ -11,7 +11,7 @@ from brns.checks.generations import check_distinct, check_inside, check_rows
 from brns.checks.parts import check_part, compiling
 from brns.core import Box, Founders, Mutation, Population, Selection
 from brns.core.evaluation import check_shape, name_of
-from brns.core.population import take, unite
+from brns.core.population import take
 
 
 def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
@@ -20,12 +20,12 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
     Args:
         mutate: the variation operator.
         box: a genotype space, such as `task.genotype_space`.
-        n: how many genotypes it varies at once; two of them stand on corners of the box,
-            and it must vary one alone.
+        n: how many genotypes it varies at once, two on corners of the box; it must also vary one
+            alone.
 
     Raises:
-        ValueError: where it does not compile, as the search compiles it; where mutants have another
-            shape than the genotypes, or lie outside the box; and where the same key gives others.
+        ValueError: where it does not compile; where mutants have another shape than the genotypes,
+            or lie outside the box; and where the same key gives others.
     """
     check_part("mutate", mutate, Mutation)
     corners = jnp.stack([box.low, box.high])
@@ -63,25 +63,20 @@ def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
 def check_selection(select: Selection, size: int = 8) -> None:
     """Raise a `ValueError` that says what is wrong with a selection, or return.
 
-    It selects from twice as many with random novelty and fitness,
-    and where all of both are the same.
+    It selects from twice as many, with random novelty and fitness and with the same for all.
 
     Args:
         select: the survivor selection.
         size: how many live on.
 
     Raises:
-        ValueError: where it does not compile, as the search compiles it; where its rows are not
-            `size` distinct integers from 0 on within the population; and where the same population
-            gives others.
+        ValueError: where it does not compile; where its rows are not `size` distinct integers from
+            0 on within the population; and where the same population gives others.
     """
     check_part("select", select, Selection)
     random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
-    parents, offspring = (
-        Population.from_descriptors(random[:2, :size].T),
-        Population.from_descriptors(random[:2, size:].T, 1, size),
-    )
-    alike = unite(parents, offspring)
+    alike = Population.from_descriptors(random[:2].T)
+    alike = alike._replace(born=jnp.repeat(jnp.arange(2), size))
     unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
     for union in (unlike, alike):
         rows, again = (_call_jit("select", select, union, size) for _ in range(2))

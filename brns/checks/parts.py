@@ -19,16 +19,7 @@ NOT_JAX = (*JAX_ERRORS, TypeError)
 
 
 def check_part(name: str, part: Any, contract: type) -> None:
-    """Refuse a part of a search that is a class, or not what its contract asks for.
-
-    Args:
-        name: the argument of the search.
-        part: what was given.
-        contract: the protocol that it must fulfil.
-
-    Raises:
-        ValueError: with what the contract asks for and the part has not.
-    """
+    """Refuse a part of a search that is a class, or lacks what its protocol asks for."""
     if isinstance(part, type):
         kind = part.__name__
         raise ValueError(f"{name} must be made: write {kind}(...); got the class {kind}")
@@ -44,14 +35,7 @@ def check_part(name: str, part: Any, contract: type) -> None:
 
 
 def check_spaces(task: Task) -> None:
-    """Refuse a task of which a space is no box.
-
-    Args:
-        task: with the attributes that `Task` says.
-
-    Raises:
-        ValueError: with what it is.
-    """
+    """Refuse a task of which a space is no box."""
     for name in ("genotype_space", "behavior_space"):
         space = getattr(task, name)
         if not isinstance(space, Box):
@@ -60,18 +44,7 @@ def check_spaces(task: Task) -> None:
 
 @contextlib.contextmanager
 def compiling(name: str, part: Any) -> Generator[None, None, None]:
-    """An error of JAX as one that says which part of a search is no JAX code.
-
-    Args:
-        name: the argument of the search.
-        part: what is called meanwhile.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        ValueError: where it cannot be compiled.
-    """
+    """An error of JAX becomes one that says which part of a search is no JAX code."""
     try:
         yield
     except NOT_JAX as error:
@@ -85,12 +58,6 @@ def compiling(name: str, part: Any) -> Generator[None, None, None]:
 def check_types(part: Any) -> None:
     """Refuse a part of which a setting is of another type than it says: a number, text, a choice,
     a tuple of these, or a function.
-
-    Args:
-        part: of a search.
-
-    Raises:
-        ValueError: with the first such setting, and what it must be.
     """
     for name, hint in typing.get_type_hints(type(part)).items():
         if name.startswith("_") or not is_plain(hint, functions=True):
@@ -103,11 +70,8 @@ def check_settings(part: Any, **rules: tuple[Any, str]) -> None:
     """Refuse a part whose setting breaks its rule.
 
     Args:
-        part: the part of a search.
+        part: of a search.
         rules: of each setting, whether it holds and how it reads.
-
-    Raises:
-        ValueError: with the first rule that does not hold, and the setting.
     """
     for name, (holds, rule) in rules.items():
         if not holds:

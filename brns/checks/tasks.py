@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.generations import TRACED
-from brns.checks.parts import NOT_JAX, check_part, check_spaces
+from brns.checks.generations import explain_tracing
+from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
@@ -21,16 +21,16 @@ def check_task(
 
     Evaluates `n` uniform genotypes and checks: shapes and types; descriptors inside the behavior
     space and finite fitness; the same bits for the same genotypes and key; row i depends on
-    genotype i alone (in another order, beside others, in batches of `sizes`, by default n - 1); a
-    traceable task gives compiled what it gives uncompiled. A simulator of exactly 64 worlds is
-    checked by `check_task(task, n=64, sizes=())`.
+    genotype i alone (in another order, beside others, in other batches); a traceable task gives
+    compiled what it gives uncompiled. A simulator of exactly 64 worlds is checked by
+    `check_task(task, n=64, sizes=())`.
 
     Batches may round differently: all rows must agree to 0.1 %, in a smaller batch, or compiled,
     half of them.
 
     Args:
         task: the task.
-        n: how many genotypes are evaluated at once.
+        n: genotypes evaluated at once.
         sizes: of other batches of the same genotypes; by default one of n - 1.
         tolerance: how far a genotype may be from itself, as a share of the box or of the fitness,
             for simulators that add in any order, such as physics on a GPU (about 1e-5).
@@ -64,10 +64,8 @@ def check_task(
                 f"of {agree.size} genotypes gave something else {where}"
             )
     if task.traceable:
-        try:
+        with explain_tracing(task):
             compiled = jax.jit(evaluate)(genotypes, key)
-        except NOT_JAX as error:
-            raise ValueError(f"{name}: {TRACED} ({error})") from None
         if _agree(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
 
