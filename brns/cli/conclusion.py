@@ -14,7 +14,7 @@ from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.saturation import SATURATED
-from brns.pictures.records import explain_left_out, methods, scene_of
+from brns.pictures.records import explain_left_out, method, methods, scene_of
 from brns.runs.files import RecordError
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
@@ -70,7 +70,11 @@ def conclude(
         details: Show all numbers and what they mean.
     """
     measured = track(records, "measuring", len(records))
-    rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
+    without = () if details else DETAILS
+    rows = {
+        record.path: summary(record, of_paths=scene_of(record).paths, without=without)
+        for record in measured
+    }
     for label, runs in methods(records).items():
         metadata = runs[0].metadata
         task = format_overrides(
@@ -78,9 +82,9 @@ def conclude(
         )
         title = ", ".join(filter(None, [metadata.world, label, task, _operator(runs[0])]))
         # A table's own title would be cut to the table's width.
-        say(f"{directory}: {title}", "italic")
+        say(f"{directory}: {title}", "bold")
         base = [rows[record.path] for record in runs]
-        console.print(_table(runs, base, details))
+        console.print(_table(runs, base))
         for line in verdicts(base):
             say(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
@@ -181,19 +185,18 @@ def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
 def print_json(records: Sequence[Record]) -> None:
     """Print the numbers of each run, unrounded, for other programs."""
     lines = []
-    for label, runs in methods(records).items():
-        for record in runs:
-            line = {
-                "path": str(record.path),
-                "task": record.metadata.world,
-                "method": label,
-                "seed": record.seed,
-            }
-            lines.append(line | summary(record, of_paths=scene_of(record).paths))
+    for record in records:
+        line = {
+            "path": str(record.path),
+            "task": record.metadata.world,
+            "method": method(record),
+            "seed": record.seed,
+        }
+        lines.append(line | summary(record, of_paths=scene_of(record).paths))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 
-def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details: bool) -> Table:
+def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
     several = len(runs) > 1
     table = Table(box=None, header_style="bold")
     table.add_column()
@@ -202,7 +205,7 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details:
     ):
         table.add_column(head, justify="right")
     for name in MEASURES:
-        if not any(name in row for row in rows) or (name in DETAILS and not details):
+        if not any(name in row for row in rows):
             continue
         values = [row[name] for row in rows if name in row]
         if several:

@@ -73,20 +73,22 @@ def list_(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="one of them: its settings; or a setting: what has it", show_default="all names"
+            help="one of them: its settings; a setting: what has it; or a kind, such as mutate",
+            show_default="all names",
         ),
     ] = None,
 ) -> None:
     """List what can be run and set.
 
-    With NAME: its settings, or what has a setting of that name.
+    With NAME: its settings, what has a setting of that name, or all of a kind.
     """
     from brns.cli.screen import console, say
 
-    if name is None:
-        for entry in PARTS:
+    listed = [entry for entry in PARTS if name in (None, PREFIXES[entry.kind])]
+    if listed:
+        for entry in listed:
             usual = "(default) " if entry.attribute in DEFAULTS and entry.kind != "preset" else ""
-            say(f"{USES[entry.kind] + entry.name:<24} {usual}{entry.meaning}")
+            say(f"{USES[entry.kind] + entry.name:<25} {usual}{entry.meaning}")
         return
     current = {entry.name: entry for entry in PARTS}
     setting = name.rpartition(".")[2]

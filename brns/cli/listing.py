@@ -243,7 +243,10 @@ def _print_pairs(directory: Path, rows: Sequence[RunLine]) -> None:
         text.stylize(COLORS.get(row.state, ""), 2, 17)
         console.print(text)
     if any(row.coverage_evaluated is not None for row in rows):
-        console.print("covered: of the cells, 6 x 6 of a plane, by anything evaluated", style="dim")
+        console.print(
+            "covered: the share of cells, 6 x 6 of a plane, that anything evaluated visited",
+            style="dim",
+        )
 
 
 def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:

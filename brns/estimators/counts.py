@@ -229,11 +229,11 @@ class VisitCounts(eqx.Module):
         """The state with the visits of these descriptors; see `Compactable.restore`."""
         visits = np.zeros(len(state.grids.axis) * self.rows, np.int32)
         place = eqx.filter_jit(self._place)
-        for part in _chunks(descriptors if state.seen else ()):
+        counted = (rows[np.isfinite(rows).all(axis=1)] for rows in descriptors)
+        for part in _chunks(counted if state.seen else ()):
             padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size: compiled once
             places = np.asarray(place(state, jnp.asarray(padded)))[:, : len(part)]
-            counted = places[:, np.isfinite(part).all(axis=1)]
-            np.add.at(visits, counted.ravel(), np.int32(1))
+            np.add.at(visits, places.ravel(), np.int32(1))
         return state._replace(visits=jnp.asarray(visits))
 
     def _rarity(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:

@@ -2,7 +2,7 @@
 and these over seeds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -159,12 +159,15 @@ class Estimate(NamedTuple):
     """how many runs have this number"""
 
 
-def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
+def summary(
+    record: Record, *, of_paths: bool = False, without: Collection[str] = ()
+) -> dict[str, float]:
     """The numbers of one run; those that it does not have are left out.
 
     Args:
         record: the run. Cycling needs two of its states or more, and `record.search`.
         of_paths: whether behaviors are planar paths.
+        without: names of measures that are not computed.
 
     Returns:
         By name; the table of `measures` says what they mean.
@@ -176,7 +179,11 @@ def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
         "generations": len(record.generations) > 1,
         "states": record.known_search is not None and len(record.snapshots) > 1,
     }
-    values = {name: row.function(record) for name, row in MEASURES.items() if there[row.needs]}
+    values = {
+        name: row.function(record)
+        for name, row in MEASURES.items()
+        if there[row.needs] and name not in without
+    }
     return {name: float(value) for name, value in values.items() if value is not None}
 
 

@@ -28,10 +28,9 @@ class PolynomialMutation(eqx.Module):
     """
 
     eta: float = 10.0
-    """crowding degree: the larger, the closer a mutant stays to its parent; paper notes,
-    settings"""
+    """crowding degree: the larger, the closer a mutant stays to its parent; published code"""
     rate: float | None = 0.1
-    """probability that a gene mutates; paper notes, settings. None draws one for each offspring,
+    """probability that a gene mutates; published code. None draws one for each offspring,
     evenly on a logarithmic axis from one gene of p to all"""
 
     def __check_init__(self):

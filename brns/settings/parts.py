@@ -48,17 +48,12 @@ PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "ini
 EVERYTHING: dict[str, Any] = {"additions": 200, "capacity": 40_100}
 PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
-    Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
+    Part("world", "ant", "AntMaze", "a four-legged robot in the paper's maze, section 5.2"),
     Part("world", "rooms", "RoomsMaze", "a robot in a maze of rooms, made from a seed"),
     Part("world", "arm", "PlanarArm", "a planar arm of 7 joints that reaches places"),
     Part("world", "car", "MountainCar", "a car too weak for its mountain"),
     Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
-    Part(
-        "estimator",
-        "counts",
-        "VisitCounts",
-        "visit counts: rarity of visits, in random grids of every scale",
-    ),
+    Part("estimator", "counts", "VisitCounts", "visit counts in random grids of every scale"),
     Part(
         "estimator",
         "exact",
@@ -81,12 +76,7 @@ PARTS = (
     ),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
-    Part(
-        "mutation",
-        "crossover",
-        "Crossover",
-        "each gene from one of two parents, then a little mutation",
-    ),
+    Part("mutation", "crossover", "Crossover", "genes from two parents, then a little mutation"),
     Part(
         "mutation", "redraw", "UniformResampling", "drawn anew, whatever the parents: random search"
     ),
@@ -96,7 +86,7 @@ PARTS = (
         "selection",
         "local",
         "LocalCompetition",
-        "NSGA-II on novelty and on how many neighbours are less fit",
+        "NSGA-II on novelty, and on fitness among neighbours",
     ),
     Part("selection", "generational", "Generational", "the latest born, whatever their novelty"),
     Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),

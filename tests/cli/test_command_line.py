@@ -203,12 +203,16 @@ def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
     names = call("list", folder=tmp_path).stdout
     assert len(names.splitlines()) == len(PARTS)
     assert "\n--set mutate=gaussian" in names
+    assert max(map(len, names.splitlines())) <= 80
+    assert names.endswith(call("list", "founders", folder=tmp_path).stdout)
     assert "founders.sizes=[5,10,10,10,2]" in call("list", "layers", folder=tmp_path).stdout
     assert call("--version", folder=tmp_path).stdout.split() == ["brns", brns.__version__]
 
 
-def test_numbers_for_other_programs_are_the_summarys(folder):
-    (row,) = json.loads(call("show", RUN, "--json", folder=folder).stdout)
+def test_numbers_for_other_programs_are_the_summarys(folder, tmp_path):
+    copy = shutil.copytree(folder / RUN, tmp_path / "copy")
+    row, same = json.loads(call("show", RUN, copy, "--json", folder=folder).stdout)
+    assert {**same, "path": row["path"]} == row
     expected = summary(Record(folder / RUN))
     assert {name: float(row[name]) for name in expected} == expected
     assert row["task"] == "maze"

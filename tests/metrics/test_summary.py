@@ -91,6 +91,7 @@ def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
     monkeypatch.setattr(measures, "MEASURES", {"young": young, "never": never, "turns": turns})
     assert summary(FakeRecord(family())) == {"young": 7.0}
     assert summary(FakeRecord(family()), of_paths=True) == {"young": 7.0, "turns": 1.0}
+    assert summary(FakeRecord(family()), of_paths=True, without=["turns"]) == {"young": 7.0}
 
 
 def test_numbers_are_printed_with_three_digits():
