@@ -4,13 +4,11 @@ import collections
 import copy
 import dataclasses
 import datetime
-import decimal
 import enum
 import functools
 import json
 import math
 import pathlib
-import re
 from typing import Any
 
 import equinox as eqx
@@ -42,10 +40,11 @@ from brns.tasks.chunked import Chunked
 from brns.tasks.workers import Processes
 
 SEARCH = NoveltySearch(
-    brns.DeceptiveMaze(steps=50),
-    ArchiveKNN(),
+    Chunked(brns.DeceptiveMaze(steps=50), chunk=3),
+    ArchiveKNN(k=4),
     population_size=20,
     mutate=GaussianMutation(sigma=0.2),
+    select=NSGA2(),
 )
 
 
@@ -67,47 +66,32 @@ def test_every_part_tells_its_settings_and_is_rebuilt(part):
 
 
 @pytest.mark.parametrize("world", parts("world"))
-def test_every_world_has_every_estimator(world):
+def test_every_world_has_every_estimator_and_the_default_operator(world):
     for name, part in parts("estimator", "preset").items():
         search = make_search(world, name)
         assert type(search.task) is parts("world")[world].load()
-        assert (part_to_json(search.estimator) == part_to_json(paper_recognition())) == (
-            name == "paper"
-        )
         assert type(search.estimator) is getattr(brns, part.attribute)
-    assert part_to_json(make_search(world).estimator) == part_to_json(
-        NoveltySearch(brns.PlanarArm()).estimator
-    )
+        is_papers = part_to_json(search.estimator) == part_to_json(paper_recognition())
+        assert is_papers == (name == "paper")
+    usual = NoveltySearch(brns.PlanarArm())
+    assert part_to_json(make_search(world).estimator) == part_to_json(usual.estimator)
+    assert part_to_json(make_search(world).mutate) == part_to_json(usual.mutate)
 
 
-def test_every_world_has_the_default_operator_and_the_papers_experiments_the_papers():
-    usual = part_to_json(NoveltySearch(brns.DeceptiveMaze()).mutate)
-    for world in parts("world"):
-        assert part_to_json(make_search(world).mutate) == usual
-    for papers in (experiments.maze(), experiments.ant()):
-        assert isinstance(papers.mutate, PolynomialMutation)
-
-
-def test_the_archive_of_each_experiment_is_the_papers():
+@pytest.mark.parametrize(("world", "archive"), [("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))])
+def test_the_papers_experiments_have_its_operator_and_its_archive(world, archive):
     """Sections 5.1 and 5.2: 6 enter of 10000, and 10 of 6000, the largest; k is 15 in both."""
-    for world, expected in (("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))):
-        estimator = make_search(world, "archive").estimator
-        assert (estimator.k, estimator.additions, estimator.capacity) == expected
+    assert isinstance(getattr(experiments, world)().mutate, PolynomialMutation)
+    estimator = make_search(world, "archive").estimator
+    assert (estimator.k, estimator.additions, estimator.capacity) == archive
 
 
 def test_an_experiment_is_rebuilt_with_all_that_was_changed():
-    chunked = Chunked(brns.DeceptiveMaze(steps=7), chunk=3)
-    search = NoveltySearch(
-        chunked, ArchiveKNN(k=4), 10, 20, GaussianMutation(0.1, 0.2), NSGA2(), False
-    )
-    again = part_from_json(through_json(part_to_json(search)))
-    assert part_to_json(again) == part_to_json(search)
-    assert (again.task.task.steps, again.task.chunk) == (7, 3)
-    assert (again.estimator, again.mutate, again.select) == (
-        search.estimator,
-        search.mutate,
-        search.select,
-    )
+    again = part_from_json(through_json(part_to_json(SEARCH)))
+    assert part_to_json(again) == part_to_json(SEARCH)
+    assert (again.task.task.steps, again.task.chunk) == (50, 3)
+    for part in ("estimator", "mutate", "select"):
+        assert getattr(again, part) == getattr(SEARCH, part)
 
 
 class Stranger(eqx.Module):
@@ -138,16 +122,10 @@ class Throw:
 
 
 def test_a_description_is_plain_json():
-    assert part_to_json(PolynomialMutation(eta=5.0)) == {
-        "name": "PolynomialMutation",
-        "eta": 5.0,
-        "rate": 0.1,
-    }
-    assert part_to_json(Identity())["behavior_space"] == {
-        "name": "Box",
-        "low": [0.0, 0.0],
-        "high": [600.0, 600.0],
-    }
+    described = part_to_json(PolynomialMutation(eta=5.0))
+    assert described == {"name": "PolynomialMutation", "eta": 5.0, "rate": 0.1}
+    space = {"name": "Box", "low": [0.0, 0.0], "high": [600.0, 600.0]}
+    assert part_to_json(Identity())["behavior_space"] == space
     assert part_to_json(through_json) == {"name": "through_json"}
     assert part_to_json([(1, None), "a", True]) == [[1, None], "a", True]
     assert part_to_json(object()) == {"name": "object"}
@@ -155,38 +133,22 @@ def test_a_description_is_plain_json():
     # not the simulator, nor what begins with _
     assert set(described) == {"name", "gain", "wind", "table"}
     assert (described["gain"], described["wind"]) == (0.5, [1.0, 2.0])
-    for make in (
-        Throw,
-        lambda gain: {"gain": gain},
-        lambda gain: functools.partial(Throw, gain=gain),
-    ):
-        assert (
-            through_json(part_to_json(make(0.5)))
-            == part_to_json(make(0.5))
-            != part_to_json(make(0.6))
-        )
+    assert part_to_json(Throw(0.5)) != part_to_json(Throw(0.6))
 
 
 def test_large_arrays_are_described_by_a_digest_of_their_content():
-    one, same, other = (
-        jnp.arange(100),
-        np.arange(100, dtype=np.int32),
-        jnp.arange(100).at[99].set(0),
-    )
-    assert part_to_json(one) == part_to_json(same) != part_to_json(other)
+    one, same = jnp.arange(100), np.arange(100, dtype=np.int32)
+    assert part_to_json(one) == part_to_json(same) != part_to_json(one.at[99].set(0))
     assert part_to_json(one)["shape"] == [100]
     assert part_to_json(jnp.arange(3)) == [0, 1, 2]
 
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
     found = settings(BehaviorRecognition)
-    assert found["width"][1].startswith(
-        "neurons in a hidden layer; with none the paper's 3 d, section 5, whose"
-    )
+    assert found["width"][1].startswith("neurons in a hidden layer; with none the paper's 3 d")
     assert found["depths"][0] == tuple[int, int]
-    names = list(settings(NoveltySearch))
-    # parts are no plain values
-    assert names == ["population_size", "offspring_size", "rescore_parents", "tournament"]
+    names = ["population_size", "offspring_size", "rescore_parents", "tournament"]
+    assert list(settings(NoveltySearch)) == names  # parts are no plain values
 
 
 def test_a_class_that_was_typed_has_settings_without_meanings():
@@ -197,12 +159,9 @@ def test_a_class_that_was_typed_has_settings_without_meanings():
 
 def test_configure_changes_what_is_named_and_nothing_else():
     estimator = BehaviorRecognition(width=7)
-    changed = configure(
-        estimator, {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"}
-    )
-    assert changed == BehaviorRecognition(
-        width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw"
-    )
+    changes = {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"}
+    expected = BehaviorRecognition(width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw")
+    assert configure(estimator, changes) == expected
     assert estimator == BehaviorRecognition(width=7)
     search = NoveltySearch(Identity(), estimator)
     assert configure(search, {"population_size": 5}).estimator is estimator
@@ -211,64 +170,39 @@ def test_configure_changes_what_is_named_and_nothing_else():
 
 
 def test_all_errors_are_told_at_once():
-    wrong = {
-        "epoch": 5,
-        "width": "broad",
-        "inputs": "small",
-        "depths": [1, 2, 3],
-        "zzz": 1,
-        "batch": True,
-    }
+    wrong = {"epoch": 5, "width": "broad", "inputs": "small", "zzz": 1, "batch": True}
     with pytest.raises(SettingsError) as caught:
         configure(BehaviorRecognition(), wrong)
-    epoch, width, inputs, depths, unknown, batch = str(caught.value).splitlines()
+    epoch, width, inputs, unknown, batch = str(caught.value).splitlines()
     assert "did you mean epochs? It has: embedding, width" in epoch
     assert width.startswith("BehaviorRecognition.width (neurons in a hidden layer;")
     assert "'raw' or 'scaled'; got 'small'" in inputs
-    assert "got [1, 2, 3]" in depths
     assert "has no setting 'zzz'. It has" in unknown
     assert "got True" in batch
 
 
 def test_an_operator_is_chosen_by_name_and_values_are_pythons():
-    search = apply_overrides(
-        make_search("maze"),
-        ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"],
-    )
+    changes = ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"]
+    search = apply_overrides(make_search("maze"), changes)
     assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
     assert search.population_size == 7
+    assert apply_overrides(SEARCH, ["task.steps=9"]).task.task.steps == 9
     with pytest.raises(SettingsError, match=r"'blend'(.|\n)*NAME=VALUE"):
         apply_overrides(search, ["mutate=blend", "nonsense"])
-    with pytest.raises(SettingsError, match=r"did you mean maze\?"):
-        make_search("maz")
-    assert [parse_value(text) for text in ("1e-3", "none", "[3, 5]", "1.2.")] == [
-        1e-3,
-        None,
-        [3, 5],
-        "1.2.",
-    ]
+    values = [parse_value(text) for text in ("1e-3", "none", "[3, 5]", "1.2.")]
+    assert values == [1e-3, None, [3, 5], "1.2."]
 
 
 def test_a_part_tells_the_settings_that_are_not_its_defaults():
     assert short_repr(ArchiveKNN(k=10)) == "ArchiveKNN(k=10)"
     assert short_repr(brns.DeceptiveMaze()) == "DeceptiveMaze()"
     assert short_repr(np.zeros((2, 3))) == "float64[2, 3]"
-    assert non_defaults(SEARCH) == {
-        "task": "DeceptiveMaze",
-        "task.steps": 50,
-        "estimator": "ArchiveKNN",
-        "population_size": 20,
-        "mutate": "GaussianMutation",
-        "mutate.sigma": 0.2,
-    }
-    # no workers
-    assert non_defaults(Processes(brns.DeceptiveMaze(), chunk=3)) == {
-        "task": "DeceptiveMaze",
-        "chunk": 3,
-    }
-    assert repr(SEARCH).startswith(
-        "NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop"
-    )
+    search = NoveltySearch(brns.DeceptiveMaze(steps=50), population_size=20, select=NSGA2())
+    changed = {"task": "DeceptiveMaze", "task.steps": 50, "population_size": 20, "select": "NSGA2"}
+    assert non_defaults(search) == changed
+    assert repr(search).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, pop")
+    chunked = {"task": "DeceptiveMaze", "chunk": 3}  # no workers
+    assert non_defaults(Processes(brns.DeceptiveMaze(), chunk=3)) == chunked
 
 
 class Ground(enum.Enum):
@@ -306,35 +240,38 @@ class Plain:
         self.value = value
 
 
-PAIRS = [
+REBUILT = [
     (Ground.FLAT, Ground.STEEP),
     (Legs.LEFT, Legs.LEFT | Legs.RIGHT),
     (pathlib.Path("a.xml"), pathlib.Path("b.xml")),
     (b"a", b"b"),
-    (bytes(100), bytes(101)),
     (frozenset({1, 2}), frozenset({1, 3})),
     ({"a", "b"}, {"a", "c"}),
-    (range(3), range(4)),
-    (slice(1), slice(2)),
-    (1 + 2j, 1 + 3j),
     ({"a": 1}, {"a": 2}),
     ({1: (Ground.FLAT,)}, {1: (Ground.STEEP,)}),
     ((Ground.FLAT, 1), (Ground.STEEP, 1)),
-    (decimal.Decimal("1.5"), decimal.Decimal("1.6")),
+]
+KEPT = [
+    (bytes(100), bytes(101)),
+    (range(3), range(4)),
+    (1 + 2j, 1 + 3j),
     (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
-    (re.compile("a"), re.compile("a", re.IGNORECASE)),
+    (math.sin, math.cos),
+]
+"""what a record tells apart, but cannot rebuild"""
+PAIRS = [
+    *REBUILT,
+    *KEPT,
     (collections.deque([1]), collections.deque([2])),
     (np.array([1 + 1j]), np.array([1 + 2j])),
-    (np.array(["a"]), np.array(["b"])),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
     (np.zeros(100), np.zeros(100, int)),
     (np.dtype("float32"), np.dtype("float64")),
-    (jax.random.key(0), jax.random.key(1)),
-    (math.sin, math.cos),
-    (np.sin, np.cos),
-    (functools.partial(max, 1), functools.partial(max, 2)),
-    (Config(), Config(2.0)),
     (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
+    (jax.random.key(0), jax.random.key(1)),
+    (functools.partial(max, 1), functools.partial(max, 2)),
+    (functools.partial(Throw, gain=0.5), functools.partial(Throw, gain=0.6)),
+    (Config(), Config(2.0)),
     (float("nan"), 1.0),
 ]
 
@@ -342,9 +279,8 @@ PAIRS = [
 @pytest.mark.parametrize("kind", [Held, Plain])
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
 def test_settings_of_every_kind_are_recorded(one, other, kind):
-    first, same, second = (
-        through_json(part_to_json(kind(value))) for value in (one, copy.deepcopy(one), other)
-    )
+    values = (one, copy.deepcopy(one), other)
+    first, same, second = (through_json(part_to_json(kind(value))) for value in values)
     assert equal(first, same)
     assert not equal(first, second)
     assert diff(first, second)
@@ -352,9 +288,7 @@ def test_settings_of_every_kind_are_recorded(one, other, kind):
     refuse_unrecorded(kind(one), "search")
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), PAIRS[:4] + PAIRS[5:7] + PAIRS[10:13], ids=lambda value: type(value).__name__
-)
+@pytest.mark.parametrize(("one", "other"), REBUILT, ids=lambda value: type(value).__name__)
 def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
     description, held = through_json(part_to_json(Held(other))), Held(one)
     again = part_from_json(description, held)
@@ -364,7 +298,7 @@ def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
     assert part_from_json(through_json(part_to_json(held)), held) is held
 
 
-@pytest.mark.parametrize(("one", "other"), [PAIRS[4], *PAIRS[7:10], (math.sin, math.cos)])
+@pytest.mark.parametrize(("one", "other"), KEPT)
 def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
     with pytest.raises(SettingsError, match=r"give (the search|search=)"):
         part_from_json(through_json(part_to_json(Held(other))), Held(one))

@@ -14,9 +14,7 @@ USUAL = (ValueError, ImportError, RuntimeError, OSError)
 
 
 def main() -> None:
-    """Run the command line. An error that a user can mend ends it
-    with a message and exit status 2.
-    """
+    """Run the command line. An error that a user can mend is a message and exit status 2."""
     from brns.cli.commands import app
 
     _log()
@@ -29,23 +27,19 @@ def main() -> None:
         raise
     except Exception as error:
         platforms = os.environ.get("JAX_PLATFORMS")
-        if (
-            platforms and isinstance(error, AssertionError) and not error.args
-        ):  # JAX's own, which says nothing
+        if platforms and isinstance(error, AssertionError) and not error.args:  # JAX's own, mute
             error = RuntimeError(
                 f"JAX has no plug-in for JAX_PLATFORMS={platforms}; install it, or unset "
                 "JAX_PLATFORMS"
             )
         from_user = user_traceback(error)
-        if not from_user and not isinstance(error, USUAL):
+        is_usual = isinstance(error, USUAL)
+        if not from_user and not is_usual:
             raise
-        usual = isinstance(error, USUAL) and f"{error}"
-        notes = [
-            note
-            for note in getattr(error, "__notes__", ())
-            if "JAX_TRACEBACK_FILTERING" not in note
-        ]
-        lines = [_wrapped(text) for text in (f"brns: {usual or repr(error)}", *notes)]
+        texts = [f"brns: {(is_usual and str(error)) or repr(error)}"]
+        notes = getattr(error, "__notes__", ())
+        texts += [note for note in notes if "JAX_TRACEBACK_FILTERING" not in note]
+        lines = list(map(_wrapped, texts))
         if from_user:
             lines += ["It was raised in your code:", from_user]
         print("\n".join(lines), file=sys.stderr)

@@ -15,7 +15,7 @@ from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
 from brns.cli.modules import find_module
-from brns.settings.parts import RECOMMENDED, SettingsError, lookup
+from brns.settings.parts import RECOMMENDED, Kind, SettingsError, lookup
 
 
 class Commands(TyperGroup):
@@ -88,7 +88,8 @@ def run(
     """
     searches = [experiment] if ":" in experiment else []
     changes = set_ or []
-    estimator = estimator or (None if searches else RECOMMENDED)
+    if not searches:
+        estimator = estimator or RECOMMENDED
     _check_names(experiment, estimator, changes)
     from brns.cli.conclusion import conclude
     from brns.cli.user_code import default_out, make_search_from, name_resume, with_workers
@@ -100,14 +101,13 @@ def run(
     check_free(out)
     search = make_search_from(experiment, estimator, changes)
     with with_workers(search, workers, timeout, failures, worker_log) as search:
-        several = seeds if seeds > 1 else None
         with name_resume(out, searches):
             done = loop.run(
                 search,
                 generations,
                 out=out,
                 seed=seed,
-                seeds=several,
+                seeds=seeds if seeds > 1 else None,
                 checkpoint_every=checkpoint_every,
                 genotypes=genotypes,
                 name=estimator,
@@ -118,29 +118,28 @@ def run(
 
 def _check_names(experiment: str, estimator: str | None, changes: Sequence[str]) -> None:
     """One `SettingsError` for all that is wrong; where nothing is, JAX is not imported."""
+    names = {"task": "maze", "estimator": RECOMMENDED}
+    asked: dict[str, tuple[str, str, *tuple[Kind, ...]]] = {
+        "task": ("an experiment that is not module:object", experiment, "world"),
+        "estimator": ("--estimator", estimator or RECOMMENDED, "estimator", "preset"),
+    }
+    is_user_code = ":" in experiment
+    if is_user_code:
+        find_module(experiment)
+        del asked["task"]
     problems = []
-    world, novelty = experiment, estimator or RECOMMENDED
-    try:
-        if ":" in experiment:
-            find_module(experiment)
-        else:
-            lookup("an experiment that is not module:object", experiment, "world")
-    except SettingsError as error:
-        problems.append(f"{error}")
-        changes = [change for change in changes if not change.startswith("task.")]
-        world = "maze"
-    try:
-        lookup("--estimator", novelty, "estimator", "preset")
-    except SettingsError as error:
-        problems.append(f"{error}")
-        changes = [change for change in changes if not change.startswith("estimator.")]
-        novelty = RECOMMENDED
-    if problems and changes and ":" not in world:
+    for part, words in asked.items():
+        try:
+            names[part] = lookup(*words).name
+        except SettingsError as error:
+            problems.append(f"{error}")
+            changes = [change for change in changes if not change.startswith(f"{part}.")]
+    if problems and changes and not is_user_code:
         from brns.experiments import make_search
         from brns.experiments.overrides import apply_overrides
 
         try:
-            apply_overrides(make_search(world, novelty), changes)
+            apply_overrides(make_search(names["task"], names["estimator"]), changes)
         except SettingsError as error:
             problems.append(f"{error}")
     if problems:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from brns.cli.modules import find_module
-from brns.settings.parts import SettingsError, lookup, parts
+from brns.settings.parts import Part, SettingsError, lookup, parts
 
 Worlds = Annotated[
     list[str],
@@ -48,16 +48,16 @@ def compare(
     Ends with a table, a picture and a page. The same command resumes an interrupted comparison.
     """
     names = estimator or list(dict.fromkeys(["archive", *parts("estimator", "preset")]))
-    methods = {
-        name: lookup("--estimator", name, "estimator", "preset")
-        for name in names
-        if ":" not in name
-    }
-    operators = {name: lookup("--mutation", name, "mutation") for name in mutation or ()}
-    user_worlds = [name for name in worlds if ":" in name]
-    for name in (*worlds, *names):
+    methods: dict[str, Part] = {}
+    for name in names:
         if ":" in name:
             find_module(name)
+        else:
+            methods[name] = lookup("--estimator", name, "estimator", "preset")
+    operators = {name: lookup("--mutation", name, "mutation") for name in mutation or ()}
+    user_worlds = [name for name in worlds if ":" in name]
+    for name in user_worlds:
+        find_module(name)
     if user_worlds and len(worlds) > 1:
         raise SettingsError(f"a world of your own is compared alone: name {user_worlds[0]} only")
     from rich.markdown import Markdown
@@ -72,10 +72,12 @@ def compare(
     compilation_cache.keep()
     estimators = {}
     for name in names:
-        estimators[name.rpartition(":")[2]] = (
-            methods[name].load()() if name in methods else load_object(name)
-        )
+        made = methods[name].load()() if name in methods else load_object(name)
+        estimators[name.rpartition(":")[2]] = made
     estimators |= PEERS if peers else {}
+    # One operator of all stands in the title, not in each method's name.
+    several = len(operators) > 1
+    mutations = {name if several else "": part.load()() for name, part in operators.items()}
     try:
         comparison = brns.compare(
             load_object(user_worlds[0]) if user_worlds else worlds,
@@ -83,11 +85,7 @@ def compare(
             seeds=seeds,
             generations=generations,
             out=out,
-            # One operator of all stands in the title, not in each method's name.
-            mutations={
-                name if len(operators) > 1 else "": part.load()()
-                for name, part in operators.items()
-            },
+            mutations=mutations,
             workers=workers,
         )
     except KeyboardInterrupt:

@@ -22,20 +22,14 @@ from brns.runs.record import Record
 from brns.settings.differences import format_overrides
 from brns.settings.parts import CLASSES
 
-DETAILS = (
-    "uniformity_signatures",
-    "age",
-    "parent_distance",
-    "eta_below_one",
-    "kappa_share",
-    "epsilon",
-)
+DETAILS = {
+    *("uniformity_signatures", "age", "parent_distance"),
+    *("eta_below_one", "kappa_share", "epsilon"),
+}
 """numbers that only `--all` shows"""
 SELDOM = 0.05
 """the share of later generations below which novelty that comes back is little;
 as in the reproduction's claims"""
-
-
 NOTHING = 1e-9
 """what is below it is 0"""
 VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
@@ -76,13 +70,8 @@ def conclude(
         for record in measured
     }
     for label, runs in methods(records).items():
-        metadata = runs[0].metadata
-        task = format_overrides(
-            {name: value for name, value in metadata.changed.items() if name.startswith("task.")}
-        )
-        title = ", ".join(filter(None, [metadata.world, label, task, _operator(runs[0])]))
         # A table's own title would be cut to the table's width.
-        say(f"{directory}: {title}", "bold")
+        say(f"{directory}: {_title(label, runs[0])}", "bold")
         base = [rows[record.path] for record in runs]
         console.print(_table(runs, base))
         for line in verdicts(base):
@@ -93,10 +82,8 @@ def conclude(
         cells = " x ".join(map(str, grid(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
     notes += map(_failures, records)
-    notes += [
-        *dict.fromkeys(describe_origin(record.metadata) for record in records),
-        explain_left_out(records),
-    ]
+    notes += dict.fromkeys(describe_origin(record.metadata) for record in records)
+    notes.append(explain_left_out(records))
     spans: dict[str, float] = {}
     for record in records:
         words = _ending(record)
@@ -105,6 +92,10 @@ def conclude(
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
         say(note)
+    _draw(directory, records, redraw)
+
+
+def _draw(directory: Path, records: Sequence[Record], redraw: bool) -> None:
     lacking = [
         record for record in records if redraw or not (record.path / "overview.png").exists()
     ]
@@ -134,12 +125,15 @@ def _failures(record: Record) -> str:
     )
 
 
-def _operator(record: Record) -> str:
-    """Such as `mixed mutation`; empty where the label has it among the changed settings."""
-    if "mutate" in record.metadata.changed:
-        return ""
-    name = record.experiment["mutate"]["name"]
-    return f"{CLASSES[name].name if name in CLASSES else name} mutation"
+def _title(label: str, record: Record) -> str:
+    """Such as `maze, counts, mixed mutation`, with the task's changed settings."""
+    metadata = record.metadata
+    task = {name: value for name, value in metadata.changed.items() if name.startswith("task.")}
+    words = [metadata.world, label, format_overrides(task)]
+    if "mutate" not in metadata.changed:  # else it stands in the label
+        name = record.experiment["mutate"]["name"]
+        words.append(f"{CLASSES[name].name if name in CLASSES else name} mutation")
+    return ", ".join(filter(None, words))
 
 
 def _ending(record: Record) -> str:
@@ -159,13 +153,8 @@ def _ending(record: Record) -> str:
 
 
 def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """What the numbers of a method's seeds say, a line a number.
-
-    Args:
-        rows: The summary of each seed.
-
-    Returns:
-        Such as `kappa 0: forgot nothing`; of several seeds with the mean, and in how many it is so.
+    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`; of several seeds
+    with the mean, and in how many it is so.
     """
     lines = []
     for name, (limits, verdict) in VERDICTS.items():
@@ -198,16 +187,15 @@ def print_json(records: Sequence[Record]) -> None:
 
 def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
     several = len(runs) > 1
+    heads = ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]
     table = Table(box=None, header_style="bold")
     table.add_column()
-    for head in (
-        ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]
-    ):
+    for head in heads:
         table.add_column(head, justify="right")
     for name in MEASURES:
-        if not any(name in row for row in rows):
-            continue
         values = [row[name] for row in rows if name in row]
+        if not values:
+            continue
         if several:
             mean, deviation, seeds = estimate(values)
             values = [mean, deviation, min(values), max(values), seeds]

@@ -9,28 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, class_settings, parts_with, settings_of
+from brns.cli.sources import Setting, class_settings, settings_of
 from brns.settings.configuration import settings
-from brns.settings.parts import CLASSES, PARTS, Kind, SettingsError, did_you_mean
+from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, did_you_mean
 
-USES: dict[Kind, str] = {
-    "world": "brns run ",
-    "estimator": "--estimator ",
-    "preset": "--estimator ",
-    "mutation": "--set mutate=",
-    "selection": "--set select=",
-    "founders": "--set founders=",
-}
-"""how a command line names a part"""
-PREFIXES: dict[Kind, str] = {
-    "world": "task",
-    "estimator": "estimator",
-    "preset": "estimator",
-    "mutation": "mutate",
-    "selection": "select",
-    "founders": "founders",
-}
-"""how a command line names the settings of a part"""
 DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
 """the parts of a search that says nothing else"""
 
@@ -84,60 +66,58 @@ def list_(
     """
     from brns.cli.screen import console, say
 
-    listed = [entry for entry in PARTS if name in (None, PREFIXES[entry.kind])]
-    if listed:
-        for entry in listed:
-            usual = "(default) " if entry.attribute in DEFAULTS and entry.kind != "preset" else ""
-            say(f"{USES[entry.kind] + entry.name:<25} {usual}{entry.meaning}")
+    if name is None or name in PLACES.values():
+        for part in PARTS:
+            if name not in (None, part.place):
+                continue
+            usual = "(default) " if part.attribute in DEFAULTS else ""
+            say(f"{part.option:<25} {usual}{part.meaning}")
         return
-    current = {entry.name: entry for entry in PARTS}
-    setting = name.rpartition(".")[2]
-    holders = parts_with(setting)
-    searchs = class_settings("NoveltySearch")
+    current = {part.name: part for part in PARTS}
     if name in current:
         part = current[name]
-        console.print(f"{USES[part.kind]}{name}  {part.meaning}", style="bold")
+        console.print(f"{part.option}  {part.meaning}", style="bold")
         console.print("settings, as they are by default:")
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(f"{PREFIXES[part.kind]}.", settings_of(part))
-    elif holders or setting in searchs:
-        console.print(f"{setting} is a setting of what follows, as it is by default there:")
-        if setting in searchs:
-            console.print("every experiment", style="bold")
-            _print_settings("", {setting: searchs[setting]})
-        for part in holders:
-            console.print(f"{USES[part.kind]}{part.name}  {part.meaning}", style="bold")
-            _print_settings(f"{PREFIXES[part.kind]}.", {setting: settings_of(part)[setting]})
-    else:
-        names = dict.fromkeys(
-            [*current, *searchs, *(key for entry in PARTS for key in settings_of(entry))]
-        )
+            _print_settings(part.place, settings_of(part))
+        return
+    setting = name.rpartition(".")[2]
+    searchs = class_settings("NoveltySearch")
+    holders = [part for part in PARTS if setting in settings_of(part)]
+    if not holders and setting not in searchs:
+        inner = (key for part in PARTS for key in settings_of(part))
         raise SettingsError(
             f"NAME must be one of {', '.join(current)}, or a setting; got "
-            f"{name!r}{did_you_mean(name, names)}"
+            f"{name!r}{did_you_mean(name, {*current, *searchs, *inner})}"
         )
+    console.print(f"{setting} is a setting of what follows, as it is by default there:")
+    if setting in searchs:
+        console.print("every experiment", style="bold")
+        _print_settings("", {setting: searchs[setting]})
+    for part in holders:
+        console.print(f"{part.option}  {part.meaning}", style="bold")
+        _print_settings(part.place, {setting: settings_of(part)[setting]})
 
 
 def _print_experiment(world: str) -> None:
     """The settings of a world's experiment, with all its parts."""
     from brns.cli.screen import console
     from brns.experiments import make_search
-    from brns.experiments.overrides import OPERATORS
 
     search = make_search(world)
-    for part in ("", "task", "estimator", *OPERATORS):
-        value = getattr(search, part) if part else search
-        if part:
-            console.print(f"{part}: {CLASSES[type(value).__name__].name}")
+    for place in ("", *dict.fromkeys(PLACES.values())):
+        part = getattr(search, place) if place else search
+        if place:
+            console.print(f"{place}: {CLASSES[type(part).__name__].name}")
         values = {}
-        for key, (_, meaning) in settings(type(value)).items():
-            values[key] = Setting(getattr(value, key), meaning)
-        _print_settings(f"{part}." if part else "", values)
+        for name, (_, meaning) in settings(type(part)).items():
+            values[name] = Setting(getattr(part, name), meaning)
+        _print_settings(place, values)
 
 
-def _print_settings(prefix: str, values: Mapping[str, Setting]) -> None:
+def _print_settings(place: str, values: Mapping[str, Setting]) -> None:
     """A line for each setting: how it is set to what it is by default, and what it means."""
     from rich.table import Table
 
@@ -147,14 +127,13 @@ def _print_settings(prefix: str, values: Mapping[str, Setting]) -> None:
     table.add_column(no_wrap=True)
     table.add_column()
     for name, (default, meaning) in values.items():
-        table.add_row(f"  --set {prefix}{name}={_format_value(default)}", meaning)
+        setting = f"{place}.{name}".lstrip(".")
+        table.add_row(f"  --set {setting}={_format_value(default)}", meaning)
     console.print(table)
 
 
 def _format_value(value: Any) -> str:
-    """A value without the parentheses and capitals of Python;
-    a shell would read the parentheses itself.
-    """
+    """A value without the capitals of Python and its parentheses, which a shell would read."""
     if isinstance(value, tuple):
         return f"[{','.join(map(_format_value, value))}]"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
@@ -231,8 +210,7 @@ def figure(
 
     out = out or Path(f"{name}.png")
     shape = _shape(cells) if cells else None
-    runs = load_records(directories, search)
-    prepared = prepare(name, runs, over=over, shape=shape)
+    prepared = prepare(name, load_records(directories, search), over=over, shape=shape)
     save(prepared.draw(width=width), out)
     typer.echo(f"Figure: {out}")
     if data:
@@ -295,7 +273,7 @@ def movie(
         out = out or record.path / "movie.gif"
         write(record, out)
     else:
-        which: Any = int(individual) if individual.isdecimal() else individual
         out = out or record.path / f"individual-{individual}.gif"
+        which: Any = int(individual) if individual.isdecimal() else individual
         write_individual(record, out, which)
     typer.echo(f"Movie: {out}")

@@ -1,12 +1,12 @@
-"""`brns runs`: what stands below a directory, from `run.json`,
-`progress.csv` and the names of files.
-
-It needs neither JAX nor NumPy, and writes nothing.
+"""`brns runs`: what stands below a directory, from `run.json`, `progress.csv` and the names of
+files. It needs neither JAX nor NumPy, and writes nothing.
 """
 
 import datetime
 import json
+import operator
 import os
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,23 +58,15 @@ class RunLine(NamedTuple):
 
     @property
     def state_text(self) -> str:
-        """The state as a table says it:
-        of a run that was ended early for a reason with the generation.
-        """
+        """The state as a table says it."""
         return f"saturated at {self.generations}" if self.state == "saturated" else self.state
 
 
-def runs_below(directory: str | os.PathLike) -> list[Path]:
+def runs_below(directory: Path) -> list[Path]:
     """The run in a directory, or all runs anywhere below it, in the order of their paths.
 
-    Args:
-        directory: What is hidden in it, or within a run, is left out; links are followed.
-
-    Returns:
-        The directories of runs.
-
-    Raises:
-        SettingsError: Where there is none.
+    What is hidden in it, or within a run, is left out; links are followed. A `SettingsError` says
+    that there is none.
     """
     runs = []
     for folder, below, files in os.walk(directory, followlinks=True):
@@ -89,44 +81,26 @@ def runs_below(directory: str | os.PathLike) -> list[Path]:
 
 
 def batches_below(directory: Path) -> list[Path]:
-    """The runs and batches of seeds in a directory or anywhere below it.
-
-    Args:
-        directory: As for `runs_below`.
-
-    Returns:
-        The directory itself where it is a run or a batch; else those below,
-            a batch in place of its seeds.
+    """The directory itself where it is a run or a batch of seeds; else those below, a batch in
+    place of its seeds.
     """
-    batches = runs_below(directory)
-    if batches == [directory]:
-        return batches
-    parents = dict.fromkeys(path.parent if _of_batch(path) else path for path in batches)
-    return list(parents)
+    runs = runs_below(directory)
+    if runs == [directory]:
+        return runs
+    of_batch = re.compile("seed[0-9]+")
+    places = (path.parent if of_batch.fullmatch(path.name) else path for path in runs)
+    return list(dict.fromkeys(places))
 
 
-def _of_batch(path: Path) -> bool:
-    """Whether a run has the name of a batch's seed, such as seed0003."""
-    return path.name.startswith("seed") and path.name[4:].isdecimal()
-
-
-def list_runs(directory: str | os.PathLike) -> list[RunLine]:
-    """Every run in a directory or anywhere below it, in the order of their paths.
-
-    Args:
-        directory: As for `runs_below`.
-
-    Returns:
-        One row a run.
-    """
-    return [_read_or_damaged(path) for path in runs_below(directory)]
-
-
-def _read_or_damaged(path: Path) -> RunLine:
-    try:
-        return _read(path)
-    except Exception as error:  # a damaged run does not end the listing of the others
-        return RunLine(path, "damaged", f"{error or type(error).__name__}")
+def list_runs(directory: Path) -> list[RunLine]:
+    """Every run in a directory or anywhere below it, in the order of their paths."""
+    lines = []
+    for path in runs_below(directory):
+        try:
+            lines.append(_read(path))
+        except Exception as error:  # a damaged run does not end the listing of the others
+            lines.append(RunLine(path, "damaged", f"{error or type(error).__name__}"))
+    return lines
 
 
 def _read(path: Path) -> RunLine:
@@ -179,16 +153,10 @@ def chosen_runs(
     """Some of the runs below a directory, in some order.
 
     Args:
-        directory: As for `listing`.
+        directory: As for `runs_below`.
         filters: Such as `state=failed` or `task=maze`: all must be so.
         sort: The name of a column; runs without a value come last.
         reverse: Whether the largest comes first.
-
-    Returns:
-        The rows.
-
-    Raises:
-        SettingsError: Where there is no such column.
     """
     rows = list_runs(directory)
     for text in filters:
@@ -197,14 +165,12 @@ def chosen_runs(
             raise SettingsError(f"--filter takes COLUMN=VALUE, such as state=failed; got {text!r}")
         _check_column("--filter", name)
         rows = [row for row in rows if f"{getattr(row, name)}" == value]
-    if sort is not None:
-        _check_column("--sort", sort)
-        with_value = [row for row in rows if getattr(row, sort) is not None]
-        without = [row for row in rows if getattr(row, sort) is None]
-        rows = sorted(with_value, key=lambda row: getattr(row, sort), reverse=reverse) + without
-    elif reverse:
-        rows = rows[::-1]
-    return rows
+    if sort is None:
+        return rows[::-1] if reverse else rows
+    _check_column("--sort", sort)
+    with_value = [row for row in rows if getattr(row, sort) is not None]
+    without = [row for row in rows if getattr(row, sort) is None]
+    return sorted(with_value, key=operator.attrgetter(sort), reverse=reverse) + without
 
 
 def _check_column(option: str, name: str) -> None:
@@ -221,11 +187,11 @@ def print_json(rows: Sequence[RunLine]) -> None:
 
 
 def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
-    """Print runs: at a terminal two lines for each, within its width;
-    through a pipe a line a run.
-    """
-    printed = _print_pairs if console.is_terminal else _print_table
-    printed(directory, rows)
+    """At a terminal two lines for each run, within its width; through a pipe a line."""
+    if console.is_terminal:
+        _print_pairs(directory, rows)
+    else:
+        _print_table(directory, rows)
 
 
 def _print_pairs(directory: Path, rows: Sequence[RunLine]) -> None:
@@ -251,13 +217,10 @@ def _print_pairs(directory: Path, rows: Sequence[RunLine]) -> None:
 
 def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:
     table = Table(title=f"{directory}", title_justify="left", box=None, padding=(0, 1, 0, 0))
-    for name in ("run", "state"):
-        table.add_column(name, no_wrap=True)
-    for name in ("done", "solved", "first", "coverage_evaluated", "took"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in ("task", "estimator", "seed", "coverage_survivors", "began", "ended", "machine"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("changed", no_wrap=True)
+    numbers = ("done", "solved", "first", "coverage_evaluated", "took")
+    others = ("task", "estimator", "seed", "coverage_survivors", "began", "ended", "machine")
+    for name in ("run", "state", *numbers, *others, "changed"):
+        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
     for row in rows:
         texts = [row.task, row.estimator, format_number(row.seed), _percent(row.coverage_survivors)]
         texts += [_minute(row.began), _minute(row.ended), row.machine, row.note or row.changed]
@@ -283,9 +246,9 @@ def _percent(share: float | None) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    return (
-        format_number(None) if seconds is None else f"{datetime.timedelta(seconds=round(seconds))}"
-    )
+    if seconds is None:
+        return format_number(None)
+    return f"{datetime.timedelta(seconds=round(seconds))}"
 
 
 def _minute(when: datetime.datetime | None) -> str:

@@ -8,12 +8,8 @@ from brns.settings.parts import SettingsError
 
 
 def find_module(text: str) -> None:
-    """A `SettingsError` where there is no module of what `module:object` names;
-    none of it is imported.
-
-    Args:
-        text: As it was typed. Modules are looked for in the current directory,
-            then wherever Python finds them.
+    """A `SettingsError` where Python finds no module of what `module:object` names, in the current
+    directory or elsewhere; nothing is imported.
     """
     here = os.getcwd()
     if here not in sys.path:

@@ -49,19 +49,15 @@ def make_search_from(
     experiment: str, estimator: str | None, changes: Sequence[str]
 ) -> NoveltySearch:
     """The search to run."""
-    is_user_code = ":" in experiment
-    search = (
-        load_search(experiment, estimator)
-        if is_user_code
-        else make_search(experiment, estimator or RECOMMENDED)
-    )
+    if ":" in experiment:
+        search = load_search(experiment, estimator)
+    else:
+        search = make_search(experiment, estimator or RECOMMENDED)
     return apply_overrides(search, changes)
 
 
 def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
-    """The search that `module:object` names, or one of the task that it names,
-    with the estimator of this name.
-    """
+    """The search that `module:object` names, or one of the task that it names."""
     target = load_object(text)
     if isinstance(target, Task):
         novelty = lookup("--estimator", estimator or RECOMMENDED, "estimator", "preset")
@@ -76,11 +72,8 @@ def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
 
 
 def load_object(text: str) -> Any:
-    """What `module:object` names; of a function or a class without arguments,
-    what calling it gives.
-
-    The module is imported from the current directory or wherever Python finds it.
-    This runs its code.
+    """What `module:object` names, of which the code is run; of a function or a class without
+    arguments, what calling it gives.
     """
     find_module(text)
     try:
@@ -116,24 +109,17 @@ def with_workers(
     if workers is None and failures is None:
         yield search
         return
-    # A task in chunks keeps its chunk size, so that the bits stay the same.
-    chunked = isinstance(search.task, Chunked)
     world = innermost(search.task)
+    chunk = Chunked.chunk if workers else None
+    if isinstance(search.task, Chunked):
+        chunk = search.task.chunk  # so that the bits stay the same
+    settings: dict[str, Any] = {"chunk": chunk, "failures": failures or 0.0}
     if workers is None:
-        chunk = search.task.chunk if chunked else None
-        alone = Chunked(world, chunk=chunk, failures=failures or 0.0)
-        yield eqx.tree_at(lambda s: s.task, search, alone)
-        return
-    settings: dict[str, Any] = {
-        "chunk": search.task.chunk if chunked else Chunked.chunk,
-        "timeout": timeout,
-        "failures": failures or 0.0,
-        "log": log,
-    }
-    if workers.isdecimal() and int(workers):
-        parallel = Processes(world, int(workers), **settings)
+        parallel = contextlib.nullcontext(Chunked(world, **settings))
+    elif workers.isdecimal() and int(workers):
+        parallel = Processes(world, int(workers), timeout=timeout, log=log, **settings)
     elif ":" in workers:
-        parallel = Dask(world, workers, **settings)
+        parallel = Dask(world, workers, timeout=timeout, log=log, **settings)
     else:
         raise SettingsError(
             f"--workers takes a number of processes, or the address of a scheduler; got {workers}"
@@ -144,39 +130,31 @@ def with_workers(
 
 @contextlib.contextmanager
 def name_resume(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
-    """Within the block a `KeyboardInterrupt`, or an error of the task,
-    names the command that goes on.
-
-    `out` is the run's directory, `searches` are the user's searches that it needs,
-    as `module:object`.
+    """Within the block a `KeyboardInterrupt`, or an error of the task, names the command that goes
+    on with the run in `out`, for which it may need `searches` of a user's.
     """
     words = ["brns", "resume", str(out)]
     for text in searches:
         words += ["--search", text]
+    command = shlex.join(words)
     try:
         yield
     except RecordError:
         raise
     except Exception as error:
         if find_runs(out):
-            error.add_note(
-                "Finished generations are saved. Once this is mended, go on with: "
-                f"{shlex.join(words)}"
-            )
+            note = "Finished generations are saved. Once this is mended, go on with"
+            error.add_note(f"{note}: {command}")
         raise
     except KeyboardInterrupt:
-        if not find_runs(out):
-            raise KeyboardInterrupt(
-                "Stopped before anything was saved; run the command again."
-            ) from None
-        message = f"Stopped; all finished generations are saved. Go on with: {shlex.join(words)}"
+        message = "Stopped before anything was saved; run the command again."
+        if find_runs(out):
+            message = f"Stopped; all finished generations are saved. Go on with: {command}"
         raise KeyboardInterrupt(message) from None
 
 
 def load_records(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
-    """The runs in these directories;
-    those with a user's own parts with the search given that made them.
-    """
+    """The runs in these directories, with those of the searches given that made them."""
     compilation_cache.keep()
     user_searches = [load_search(text) for text in searches or ()]
     return [

@@ -21,36 +21,28 @@ class CliName(NamedTuple):
 
 
 def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
-    """What the command line, figures and tables call a search.
+    """What the command line, figures and tables call a search, and the settings in which it differs
+    from the search of these names.
 
     Args:
         search: of any parts.
         estimator: the name that its estimator was given; by default that of the preset or class
             that it is.
-
-    Returns:
-        The names, and the settings in which it differs from the search of these names.
     """
     task, class_name = innermost(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}
     world = words.get(type(task).__name__)
-    usual = {}
-    for part in parts("estimator", "preset").values():
-        if part.attribute == class_name:
-            search_of = make_search(world, part.name) if world else None
-            usual[part.name] = search_of or NoveltySearch(task, part.load()())
+    usual = {
+        part.name: make_search(world, part.name) if world else NoveltySearch(task, part.load()())
+        for part in parts("estimator", "preset").values()
+        if part.attribute == class_name
+    }
     if estimator is None:
         same = (name for name in usual if not non_defaults(search.estimator, usual[name].estimator))
         estimator = next(same, words.get(class_name, class_name))
-    plain = dataclasses.replace(search, task=task)
-    if estimator in usual:
-        changed = non_defaults(plain, usual[estimator])
-    else:
-        other = make_search(world) if world else NoveltySearch(task)
-        changed = {
-            f"estimator.{name}": value for name, value in non_defaults(search.estimator).items()
-        }
-        changed |= non_defaults(plain, dataclasses.replace(other, estimator=search.estimator))
+    other = usual.get(estimator) or (make_search(world) if world else NoveltySearch(task))
+    changed = non_defaults(dataclasses.replace(search, task=task), other)
+    changed.pop("estimator", None)  # its name says it
     if not world and dataclasses.is_dataclass(task):
         can_be_set = settings(type(task))
         changed |= {

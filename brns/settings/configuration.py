@@ -16,53 +16,35 @@ from brns.settings.parts import SettingsError, did_you_mean
 
 
 def settings(part: Any) -> dict[str, tuple[Any, str]]:
-    """The fields of a class that can be set as text.
-
-    Args:
-        part: the class.
-
-    Returns:
-        Name to type and meaning, the string under the field.
+    """The fields of a class that can be set as text: name to type and meaning, the string under
+    the field.
     """
     hints, meanings = typing.get_type_hints(part), {}
-    classes: list[type] = [base for base in part.__mro__ if dataclasses.is_dataclass(base)]
-    for base in reversed(classes):
+    for base in reversed([base for base in part.__mro__ if dataclasses.is_dataclass(base)]):
         with contextlib.suppress(OSError, TypeError):  # without a source in a file
             (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
             meanings |= read_field_docstrings(definition)
-    names = [
-        field.name
+    return {
+        field.name: (hints[field.name], meanings.get(field.name, ""))
         for field in dataclasses.fields(part)
         if field.init and is_plain(hints[field.name])
-    ]
-    return {name: (hints[name], meanings.get(name, "")) for name in names}
+    }
 
 
 def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     """The part with some settings changed.
 
     Types are strict: true is not a number and 5 is not text. An integer is accepted as a float, a
-    list as a tuple.
-
-    Args:
-        part: as it is.
-        changes: name to value.
-
-    Raises:
-        SettingsError: which reports all changes that are wrong.
+    list as a tuple. A `SettingsError` reports all changes that are wrong.
     """
     name = type(part).__name__
     fields = settings(type(part)) if dataclasses.is_dataclass(part) else {}
     problems, values = [], {}
     for key, value in changes.items():
         if key not in fields:
-            has = (
-                ", ".join(fields)
-                or "none that can be set; fields of a dataclass or an equinox.Module can"
-            )
-            problems.append(
-                f"{name} has no setting {key!r}{did_you_mean(key, fields)} It has: {has}"
-            )
+            none = "none that can be set; fields of a dataclass or an equinox.Module can"
+            has = f"{did_you_mean(key, fields)} It has: {', '.join(fields) or none}"
+            problems.append(f"{name} has no setting {key!r}{has}")
             continue
         hint, meaning = fields[key]
         try:
@@ -111,13 +93,12 @@ def is_plain(hint: Any, functions: bool = False) -> bool:
     """Whether the type can be set as text: a number, a string, a choice, or a tuple of these; with
     `functions`, also where it is a function.
     """
-    if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
+    kind, inner = typing.get_origin(hint), typing.get_args(hint)
+    if kind is Literal or hint in (bool, int, float, str, type(None), Ellipsis):
         return True
-    if functions and typing.get_origin(hint) is Callable:
-        return True
-    return bool(typing.get_args(hint)) and all(
-        is_plain(a, functions) for a in typing.get_args(hint) if a is not Ellipsis
-    )
+    if kind is Callable:
+        return functions
+    return bool(inner) and all(is_plain(each, functions) for each in inner)
 
 
 def read_field_docstrings(part: ast.AST) -> dict[str, str]:

@@ -20,19 +20,12 @@ from brns.settings.parts import NAMED, SettingsError
 
 @functools.singledispatch
 def part_to_json(part: Any) -> Any:
-    """A part and all its settings as JSON values. A large array becomes a digest,
-    a function its name.
+    """A search, a part of one, or a setting as JSON: of a part a dictionary of its settings whose
+    `name` is the class. A large array becomes a digest, a function its name.
 
     The settings of a class that is not a dataclass are its public attributes that are values:
     numbers, strings, arrays, paths, members of an Enum and other values of Python's own library,
     functions, dataclasses, and collections of these.
-
-    Args:
-        part: a search, a part of one, or a setting.
-
-    Returns:
-        A dictionary whose `name` is the class; of a number, a string or None the value itself,
-            of a sequence a list.
     """
     name = type(part).__name__
     if isinstance(part, enum.Enum):
@@ -42,7 +35,8 @@ def part_to_json(part: Any) -> Any:
     if part is None or isinstance(part, bool | int | float):
         return part
     if isinstance(part, bytes | bytearray):
-        return {"name": name, **_bytes_to_json(part)}
+        content = "hex" if len(part) <= SMALL else "sha256"
+        return {"name": name, content: part.hex() if content == "hex" else _digest(part)}
     if isinstance(part, pathlib.PurePath):
         return {"name": "Path", "path": part_to_json(str(part))}
     if isinstance(part, Set):
@@ -70,10 +64,8 @@ SMALL = 64
 """numbers of an array, or bytes, that are described one by one; of more there is a digest"""
 
 
-def _bytes_to_json(content: Any) -> dict[str, str]:
-    if len(content) > SMALL:
-        return {"sha256": hashlib.sha256(content).hexdigest()}
-    return {"hex": content.hex()}
+def _digest(content: Any) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _array_to_json(array: Any) -> Any:
@@ -86,9 +78,8 @@ def _array_to_json(array: Any) -> Any:
     array = np.asanyarray(array)  # a masked one stays masked
     if array.size <= SMALL or array.dtype.hasobject:
         return part_to_json(array.tolist())
-    digest = hashlib.sha256(array.tobytes()).hexdigest()
     shape, dtype = list(array.shape), str(array.dtype)
-    return {"name": "array", "shape": shape, "dtype": dtype, "sha256": digest}
+    return {"name": "array", "shape": shape, "dtype": dtype, "sha256": _digest(array.tobytes())}
 
 
 def _function_name(part: Any) -> str | None:
@@ -150,15 +141,11 @@ def is_array(thing: Any) -> bool:
 
 
 def refuse_unrecorded(part: Any, name: str) -> None:
-    """A `SettingsError` where a dataclass holds a value that
-    `part_to_json` cannot tell from another one.
+    """A `SettingsError`, which calls the part so, where it holds a value that `part_to_json` cannot
+    tell from another one.
 
     That is an object that compares by value, and has no public attribute that is a value itself.
     Objects that compare by identity, such as simulators, are no settings.
-
-    Args:
-        part: a search or a part of one.
-        name: how the message calls it.
     """
     if isinstance(part, functools.partial):
         inner = {"args": part.args, **part.keywords}
@@ -183,16 +170,9 @@ def refuse_unrecorded(part: Any, name: str) -> None:
 
 def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     """The part that `part_to_json` described: one of this package, or one like `original`, a
-    user's; else a `SettingsError`.
+    user's, whose class and whose parts' classes may be used; else a `SettingsError`.
 
     What cannot be described, such as a simulator, stays as `original` has it.
-
-    Args:
-        description: what `part_to_json` gave, perhaps through JSON.
-        original: a part whose class and whose parts' classes may be used too.
-
-    Returns:
-        A part or a setting whose description is the same.
     """
     name = str(description.get("name"))
     if original is not None and equal(part_to_json(original), description):

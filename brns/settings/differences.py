@@ -8,15 +8,7 @@ from brns.settings.description import equal, is_array, part_to_json, public_fiel
 
 
 def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
-    """The settings of a description by dotted name.
-
-    Args:
-        description: nested JSON of a part.
-        prefix: of the names.
-
-    Returns:
-        Such as `estimator.epochs` to 5.
-    """
+    """The settings of a part's JSON by dotted name, such as `estimator.epochs` to 5."""
     if not isinstance(description, Mapping):
         return {prefix.lstrip("."): description}
     flat = {}
@@ -26,14 +18,8 @@ def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two descriptions differ.
-
-    Args:
-        before: nested JSON of a part.
-        after: likewise.
-
-    Returns:
-        Dotted name to (before, after), None where one is missing.
+    """The settings in which two descriptions differ: dotted name to (before, after), None where
+    one is missing.
     """
     old, new = flatten(before), flatten(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
@@ -54,14 +40,8 @@ def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
 
 
 def non_defaults(part: Any, usual: Any = None) -> dict[str, Any]:
-    """The settings of a part and of its parts that differ from the usual ones.
-
-    Args:
-        part: a dataclass.
-        usual: another of its class; by default one with the default settings.
-
-    Returns:
-        Dotted name to value.
+    """The settings of a part and of its parts, by dotted name, that differ from those of `usual`,
+    another of its class, or from the defaults.
     """
     overrides, described = {}, part_to_json(part)
     for field in public_fields(part):

@@ -41,7 +41,27 @@ class Part(NamedTuple):
         part = getattr(importlib.import_module("brns"), self.attribute)
         return functools.partial(part, **self.settings) if self.settings else part
 
+    @property
+    def place(self) -> str:
+        """The setting of a search that has it, such as `estimator`."""
+        return PLACES[self.kind]
 
+    @property
+    def option(self) -> str:
+        """How a command line chooses it, such as `--estimator archive`."""
+        commands = {"task": "brns run ", "estimator": "--estimator "}
+        return f"{commands.get(self.place, f'--set {self.place}=')}{self.name}"
+
+
+PLACES: dict[Kind, str] = {
+    "world": "task",
+    "estimator": "estimator",
+    "preset": "estimator",
+    "mutation": "mutate",
+    "selection": "select",
+    "founders": "founders",
+}
+"""the setting of a search in which a part of each kind stands"""
 # BR-NS in the paper, section 5, and in the published code where the paper gives no value.
 PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
 # An archive without eviction: 400 generations of 100 + 100 evaluate 40,100 individuals.
@@ -54,45 +74,26 @@ PARTS = (
     Part("world", "car", "MountainCar", "a car too weak for its mountain"),
     Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
     Part("estimator", "counts", "VisitCounts", "visit counts in random grids of every scale"),
+    Part("estimator", "exact", "ExactRecognition", "exact recognition, which forgets nothing"),
     Part(
-        "estimator",
-        "exact",
-        "ExactRecognition",
-        "exact recognition: solved exactly, forgets nothing",
-    ),
-    Part(
-        "estimator",
-        "recognition",
-        "BehaviorRecognition",
-        "BR-NS: a network that learns past behavior",
+        "estimator", "recognition", "BehaviorRecognition", "BR-NS: a network that learns the past"
     ),
     Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", PAPER),
     Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population"),
     Part("preset", "everything", "ArchiveKNN", "an archive of all that was evaluated", EVERYTHING),
     Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population"),
     Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
-    Part(
-        "mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"
-    ),
+    Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial, the paper's"),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
-    Part("mutation", "crossover", "Crossover", "genes from two parents, then a little mutation"),
-    Part(
-        "mutation", "redraw", "UniformResampling", "drawn anew, whatever the parents: random search"
-    ),
+    Part("mutation", "crossover", "Crossover", "genes of two parents, then a little mutation"),
+    Part("mutation", "redraw", "UniformResampling", "drawn anew: random search"),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
-    Part(
-        "selection",
-        "local",
-        "LocalCompetition",
-        "NSGA-II on novelty, and on fitness among neighbours",
-    ),
+    Part("selection", "local", "LocalCompetition", "NSGA-II on novelty and on less fit neighbours"),
     Part("selection", "generational", "Generational", "the latest born, whatever their novelty"),
     Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
-    Part(
-        "founders", "layers", "LayerFounders", "initial weights of a network, as in published code"
-    ),
+    Part("founders", "layers", "LayerFounders", "a network's weights, as in published code"),
 )
 # Sought at random, so that any two stand far apart to every eye and in grey, as
 # tests/pictures/test_looks.py measures.
@@ -125,17 +126,9 @@ def parts(*kinds: Kind) -> dict[str, Part]:
 
 
 def lookup(what: str, name: str, *kinds: Kind) -> Part:
-    """The part of a name.
-
-    Args:
-        what: the setting, for errors.
-        name: on the command line.
-        *kinds: of part that may be meant.
-
-    Raises:
-        SettingsError: where there is none of these kinds.
-    """
-    if name not in (candidates := parts(*kinds)):
+    """The part of these kinds that has the name; otherwise a `SettingsError` about `what`."""
+    candidates = parts(*kinds)
+    if name not in candidates:
         raise SettingsError(
             f"{what} must be one of {', '.join(candidates)}; got "
             f"{name!r}{did_you_mean(name, candidates)}"
