@@ -15,13 +15,7 @@ Points = Float[Numbers, "n d"]
 
 def grid(space: Box) -> tuple[int, ...] | None:
     """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6;
-    none beyond 3 dimensions.
-
-    Args:
-        space: the behavior space.
-
-    Returns:
-        How many cells in each dimension.
+    None beyond 3 dimensions.
     """
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
@@ -35,16 +29,12 @@ def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n 
     overflow in high dimension.
 
     Args:
-        points: `(n, d)`, in the units of the box.
+        points: in the units of the box.
         box: the behavior space.
-        shape: the number of cells in each of its d dimensions.
-
-    Returns:
-        `(n, d)`, from 0 on.
+        shape: the number of cells in each dimension.
 
     Raises:
-        ValueError: for points that are not finite, or of other dimensions than the box and the
-            shape.
+        ValueError: for points that are not finite, or of other dimensions than box and shape.
     """
     points = np.asarray(points, np.float64)
     if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
@@ -59,31 +49,14 @@ def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n 
 
 
 def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
-    """The middle of every cell, the last dimension running fastest.
-
-    Args:
-        box: the behavior space.
-        shape: the number of cells in each dimension.
-
-    Returns:
-        `(cells, d)` in float32.
-    """
+    """The middle of every cell in float32, the last dimension running fastest."""
     places = np.indices(tuple(shape)).reshape(box.dimension, -1).T
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
     return (low + (places + 0.5) / np.asarray(shape) * (high - low)).astype(np.float32)
 
 
 def coverage(points: Points, box: Box, shape: Sequence[int]) -> float:
-    """The share of the grid's cells in which at least one point lies.
-
-    Args:
-        points: `(n, d)`, in the units of the box.
-        box: the behavior space.
-        shape: the number of cells in each dimension.
-
-    Returns:
-        From 0 to 1.
-    """
+    """The share of the grid's cells in which at least one point lies."""
     return float(cumulative_coverage([points], box, shape)[-1])
 
 
@@ -99,14 +72,10 @@ def cumulative_coverage(
         generations: an array `(g, n, d)`, or one array `(n_g, d)` a generation.
         box: the behavior space.
         shape: the number of cells in each dimension.
-
-    Returns:
-        Entry g counts the points of generations 0 ... g.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
-    _, first = np.unique(
-        cells(np.concatenate(list(generations)), box, shape), axis=0, return_index=True
-    )
+    visited = cells(np.concatenate(list(generations)), box, shape)
+    _, first = np.unique(visited, axis=0, return_index=True)
     return np.cumsum(np.bincount(when[first], minlength=len(generations))) / float(math.prod(shape))
 
 
@@ -115,7 +84,7 @@ def of_record(
     shape: Sequence[int] | None = None,
     individuals: Literal["survivors", "evaluated"] = "survivors",
 ) -> Float[np.ndarray, " g"]:
-    """Cumulative coverage of the behavior space over a run; figure 3a.
+    """Cumulative coverage of the behavior space after each generation of a run; figure 3a.
 
     Args:
         record: the run.
@@ -123,32 +92,19 @@ def of_record(
         individuals: whose behaviors count: the survivors' of each generation, or everything that
             was evaluated.
 
-    Returns:
-        The share of cells after each generation.
-
     Raises:
         ValueError: without a shape, for behaviors of more than 3 dimensions.
     """
-    points = (
-        record.column("survivors.descriptor")
-        if individuals == "survivors"
-        else evaluated_column(record, "descriptor")
-    )
-    return cumulative_coverage(
-        points, record.behavior_space, cells_of(record.behavior_space, shape)
-    )
+    if individuals == "survivors":
+        points = record.column("survivors.descriptor")
+    else:
+        points = evaluated_column(record, "descriptor")
+    space = record.behavior_space
+    return cumulative_coverage(points, space, cells_of(space, shape))
 
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
-    """The number of cells in each dimension.
-
-    Args:
-        space: the behavior space.
-        shape: one that was chosen; None for that of `grid`.
-
-    Raises:
-        ValueError: where there is neither.
-    """
+    """The shape that was chosen, or that of `grid`; a `ValueError` where there is neither."""
     grid_shape = shape or grid(space)
     if grid_shape is None:
         raise ValueError(

@@ -41,20 +41,12 @@ PAIRS = 10**6
 
 @runtime_checkable
 class Embeds(Protocol):
-    """An estimator whose novelty is a distance in some space: behavior space,
-    or one of its own such as that of xi*.
+    """An estimator whose novelty is a distance: in behavior space, or in a space of its own such
+    as that of xi*.
     """
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
-        """Where descriptors lie in that space.
-
-        Args:
-            state: the estimator's.
-            descriptors: `(n, d)` in the units of the behavior space.
-
-        Returns:
-            `(n, e)`.
-        """
+        """Where descriptors lie in that space."""
 
 
 class Cycling(NamedTuple):
@@ -74,9 +66,7 @@ class Cycling(NamedTuple):
     regained: Float[np.ndarray, " g-1"]
 
 
-_CACHE: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = (
-    WeakKeyDictionary()
-)
+_CACHE: WeakKeyDictionary[Any, dict[Any, tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
 """of a record, by the generations: the search and its statistics, for which summaries,
 figures and reports ask again"""
 
@@ -84,17 +74,12 @@ figures and reports ask again"""
 def of_record(
     record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
 ) -> Cycling:
-    """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept. The result is
-    kept as long as the record is.
+    """The statistics of a run whose states were kept, which stay as long as the record does.
 
     Args:
         record: the run.
         generations: some of `record.snapshots`, two or more in order; by default all.
-        search: the experiment, needed where a part of it is your own and the record was not given
-            it.
-
-    Returns:
-        The statistics; row and column i are of generation `generations[i]`.
+        search: the experiment; by default the record's.
 
     Raises:
         ValueError: where the run does not have these states.
@@ -109,10 +94,8 @@ def of_record(
         q, r = matrices(record, generations, search)
         margin = _margin(record, generations, search, q)
         kappas = kappa(q, margin), kappa_share(q, margin)
-        cache[key] = (
-            search,
-            Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r)),
-        )
+        found = Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
+        cache[key] = search, found
     return cache[key][1]
 
 
@@ -141,14 +124,6 @@ def matrices(
 
     One state is in memory at a time. Each state scores the probes, then once every individual that
     survived until then.
-
-    Args:
-        record: the run.
-        generations: whose states were kept.
-        search: the experiment.
-
-    Returns:
-        Q in the estimator's unit, and R in [0, 1].
     """
     points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape
@@ -182,32 +157,21 @@ def _novelty(
     blocks: Float[Array, "b n d"],
     used: Int[Array, ""],
 ) -> Float[Array, " b*n"]:
-    """Omega^j of the individuals of the first `used` blocks, an array so as to compile once,
-    and NaN of the others.
-    """
+    """Omega^j in the first `used` blocks, an array so as to compile once, and NaN in the others."""
 
     def score(b, novelty):
         return novelty.at[b].set(score_novelty(estimator, state, blocks[b], population))
 
-    return jax.lax.fori_loop(
-        0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
-    ).ravel()
+    nothing = jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
+    return jax.lax.fori_loop(0, used, score, nothing).ravel()
 
 
 def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
-    """The share of probes that are less novel than each individual, equals counted half.
-
-    Args:
-        novelty: of the individuals, `(n,)`.
-        probes: novelty of the probes by the same state, `(m,)`.
-
-    Returns:
-        From 0 to 1, `(n,)`.
-    """
+    """The share of probes that are less novel than each individual, equals counted half."""
     ordered = np.sort(np.asarray(probes))
-    return (
-        np.searchsorted(ordered, novelty, "left") + np.searchsorted(ordered, novelty, "right")
-    ) / (2 * len(ordered))
+    below = np.searchsorted(ordered, novelty, "left")
+    up_to = np.searchsorted(ordered, novelty, "right")
+    return (below + up_to) / (2 * len(ordered))
 
 
 def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -215,12 +179,6 @@ def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     below 1 where novelty fades.
 
     Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
-
-    Args:
-        q: Q(i, j), of which j >= i is read.
-
-    Returns:
-        One number for each i but the last.
     """
     q = _mask_past(q)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -231,37 +189,22 @@ def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
 
 def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$,
-    $i^* = argmin_{j \ge i} Q(i, j)$.
+    $i^* = argmin_{j \ge i} Q(i, j)$, for every i but the last.
 
     In how many generations the population was novel again after it had been known best, in the
     first minimum i*. The count grows with the number of generations; `kappa_share` does not. The
     published script compares with the index i* in place of Q(i, i*); its numbers are not this
     kappa.
-
-    Args:
-        q: Q(i, j), of which j >= i is read.
-        epsilon: the margin, in Q's unit.
-
-    Returns:
-        A count for each i but the last.
     """
     q = _mask_past(q)
     after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
-    return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(
-        np.float64
-    )
+    again = after & (q > q.min(axis=1, keepdims=True) + epsilon)
+    return again.sum(axis=1)[:-1].astype(np.float64)
 
 
 def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     """kappa per later generation, in [0, 1]:
     comparable between runs of different lengths and strides.
-
-    Args:
-        q: Q(i, j), of which j >= i is read.
-        epsilon: the margin, in Q's unit.
-
-    Returns:
-        A share for each i but the last.
     """
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
@@ -277,12 +220,6 @@ def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     of the space. So a population that was among the most novel does not count when all novelty
     becomes equal, nor founders whose rank was low because they crowd at the start, and whose place
     others visit less from then on. Ours.
-
-    Args:
-        r: R(i, j), of which j >= i is read.
-
-    Returns:
-        A share for each i but the last.
     """
     r = _mask_past(r)
     least = np.minimum.accumulate(r, axis=1)
@@ -297,12 +234,6 @@ def epsilon(points: Float[Numbers, "n e"]) -> float:
 
     Of more than a million pairs a million are drawn, always the same: the median's rank is within
     0.1 % of the middle.
-
-    Args:
-        points: `(n, e)` in the space in which novelty is measured.
-
-    Returns:
-        A distance in that space.
     """
     points = np.asarray(points, np.float64)
     n = len(points)

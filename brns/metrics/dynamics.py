@@ -11,15 +11,13 @@ def parent_distance(
     parents: Int[Numbers, "g n"],
     behaviors: Float[Numbers, "m d"],
 ) -> Float[np.ndarray, " g"]:
-    r"""$\lVert \phi(x) - \phi(parent(x)) \rVert_2$, mean over a generation's x that have a parent.
+    r"""$\lVert \phi(x) - \phi(parent(x)) \rVert_2$, mean over a generation's x that have a parent;
+    NaN where nobody has, as among the founders.
 
     Args:
-        descriptors: of each generation's individuals, `(g, n, d)`.
-        parents: their parents' ids, `(g, n)`; -1 for none.
+        descriptors: of each generation's individuals.
+        parents: their parents' ids; -1 for none.
         behaviors: row i is the descriptor of the individual with id i.
-
-    Returns:
-        In the units of the behavior space; NaN where nobody has a parent, as among the founders.
     """
     parents = np.asarray(parents)
     there = np.asarray(behaviors, np.float64)[parents]
@@ -28,26 +26,13 @@ def parent_distance(
 
 
 def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """Mean age of the survivors of each generation of a run; figure 3c.
-
-    Args:
-        record: the run.
-
-    Returns:
-        In generations, from generation 0 on.
-    """
+    """The mean age in generations of each generation's survivors; figure 3c."""
     return np.asarray(record.generations) - record.column("survivors.born").mean(axis=1)
 
 
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """Mean distance in behavior space from the survivors of each generation to their parents;
+    """The mean distance in behavior space of each generation's survivors to their parents;
     figure 3b.
-
-    Args:
-        record: the run.
-
-    Returns:
-        In the units of the behavior space, from generation 0 on, which is NaN.
     """
     behaviors = everyone(record, ["descriptor"])["descriptor"]
     return parent_distance(

@@ -17,9 +17,6 @@ def ancestors(record: Record, individual: int, mates: bool = True) -> Population
         mates: whether second parents count too, of whom a crossover took genes; without them it is
             the line that leads from one founder to the individual, parent by parent.
 
-    Returns:
-        Individuals with their genotypes.
-
     Raises:
         ValueError: where the run has no such individual.
     """
@@ -33,17 +30,7 @@ def ancestors(record: Record, individual: int, mates: bool = True) -> Population
 def ancestor_ids(
     record: Record, columns: Mapping[str, np.ndarray], individual: int, mates: bool = True
 ) -> list[int]:
-    """The ids of those whom `ancestors` gives.
-
-    Args:
-        record: the run.
-        columns: `parent`, and for mates `mate`, of `everyone`.
-        individual: its id.
-        mates: as `ancestors` has it.
-
-    Raises:
-        ValueError: where the run has no such individual.
-    """
+    """The ids of those whom `ancestors` gives, of the columns of `everyone`."""
     if not 0 <= individual < len(columns["parent"]):
         raise ValueError(
             f"{record.path} has individuals 0 to {len(columns['parent']) - 1}; got {individual}"

@@ -1,6 +1,4 @@
-"""The table of measures: every number of a run that summaries, reports and reproductions show;
-and these over seeds.
-"""
+"""The table of measures: every number of a run that is shown; and these over seeds."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -160,14 +158,12 @@ class Estimate(NamedTuple):
 
 
 def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
-    """The numbers of one run; those that it does not have are left out.
+    """The numbers of one run, by their names in `MEASURES`; those that it does not have are left
+    out.
 
     Args:
         record: the run. Cycling needs two of its states or more, and `record.search`.
         of_paths: whether behaviors are planar paths.
-
-    Returns:
-        By name; the table of `measures` says what they mean.
     """
     there = {
         "nothing": True,
@@ -181,37 +177,20 @@ def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
 
 
 def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
-    """The numbers of `summary` over the runs of one experiment.
-
-    Args:
-        records: the runs, one a seed.
-        of_paths: whether behaviors are planar paths.
-
-    Returns:
-        Mean, standard deviation and number of seeds of each.
-
-    Raises:
-        ValueError: for runs of different experiments.
+    """The numbers of `summary` over the runs of one experiment, one a seed; a `ValueError` for
+    runs of several.
     """
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
-    rows = [summary(record, of_paths=of_paths) for record in records]
     values: dict[str, list[float]] = {}
-    for row in rows:
-        for name, value in row.items():
+    for record in records:
+        for name, value in summary(record, of_paths=of_paths).items():
             values.setdefault(name, []).append(value)
     return {name: estimate(numbers) for name, numbers in values.items()}
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Mean, standard deviation and number of some seeds' values.
-
-    Args:
-        values: one a seed.
-
-    Returns:
-        NaN as deviation of one seed, or of infinite values.
-    """
-    with np.errstate(invalid="ignore"):  # of an infinite value there is no deviation: NaN
+    """The values of some seeds as an `Estimate`; of infinite ones the deviation is NaN."""
+    with np.errstate(invalid="ignore"):
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
     return Estimate(float(np.mean(values)), deviation, len(values))

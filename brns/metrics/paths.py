@@ -22,16 +22,10 @@ TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 
 def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
-    """The six terms x, y, xx, xy, yx, yy of paths of straight pieces.
+    """The six `TERMS` of paths x1, y1, x2, y2, ... of straight pieces.
 
     Paths run forward in time; the published code lists their points backwards, which gives the
     inverse signature.
-
-    Args:
-        descriptors: x1, y1, x2, y2, ... of each path.
-
-    Returns:
-        `(n, 6)`, in the world's unit and its square.
     """
     points = np.reshape(descriptors, (len(descriptors), -1, 2)).astype(np.float64)
     steps = np.diff(points, axis=1)
@@ -41,66 +35,34 @@ def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
 
 
 def signature_space(space: Box) -> Box:
-    """The box of the signatures of paths in a behavior space, by the bounds above.
-
-    Args:
-        space: of the behaviors, whose first two dimensions are x and y.
-
-    Returns:
-        Of 6 dimensions.
-    """
+    """The box of the signatures of paths in a behavior space, by the bounds above."""
     x, y = np.asarray(space.high - space.low, np.float64)[:2] / 2
     area = x * y / 2
     return Box([-x, -y, 0.0, -area, -area, 0.0], [x, y, x * x / 2, area, area, y * y / 2])
 
 
 def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """The share of the cells of signature space visited by everything
-    evaluated up to each generation.
-
-    Args:
-        record: the run, whose behaviors are planar paths.
-
-    Returns:
-        From 0 to 1, from generation 0 on.
-    """
-    box = signature_space(record.behavior_space)
-    return cumulative_coverage(
-        [signatures(rows) for rows in evaluated_column(record, "descriptor")], box, GRID
-    )
+    """The share of the cells of signature space visited by all evaluated up to each generation."""
+    found = [signatures(rows) for rows in evaluated_column(record, "descriptor")]
+    return cumulative_coverage(found, signature_space(record.behavior_space), GRID)
 
 
 def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """How far the novelty of each generation's survivors is from uniform over the cells that they
-    occupy.
+    occupy; NaN where nobody is novel.
 
     The Jensen-Shannon distance of the mean novelty, as selection saw it, in each occupied cell.
     Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
-
-    Args:
-        record: the run, whose behaviors are planar paths.
-
-    Returns:
-        From 0 to 1, from generation 0 on; NaN where nobody is novel.
     """
     box = signature_space(record.behavior_space)
-    distances = []
-    for paths, novelty in zip(
-        record.column("survivors.descriptor"), record.column("survivors.novelty"), strict=True
-    ):
-        distances.append(
-            of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan
-        )
-    return np.array(distances)
+    novelties = record.column("survivors.novelty")
+    distances = np.full(len(novelties), np.nan)
+    for g, paths in enumerate(record.column("survivors.descriptor")):
+        if novelties[g].any():
+            distances[g] = of_values(signatures(paths), novelties[g], box, GRID)
+    return distances
 
 
 def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
-    """The standard deviation of everything evaluated along each term of its signature; figure 5.
-
-    Args:
-        record: the run, whose behaviors are planar paths.
-
-    Returns:
-        In the order of `TERMS`.
-    """
+    """The standard deviation of everything evaluated along each of `TERMS`; figure 5."""
     return signatures(np.concatenate(evaluated_column(record, "descriptor"))).std(axis=0)

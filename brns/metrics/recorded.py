@@ -16,55 +16,37 @@ NoveltySearch = Any
 
 
 class Recorded(Protocol):
-    """What measures read of a run: `brns.Record` has it, and anything else may."""
+    """What measures read of a run, each as in `brns.Record`."""
 
     @property
-    def path(self) -> Any:
-        """What messages call it."""
+    def path(self) -> Any: ...
 
     @property
-    def experiment(self) -> dict[str, Any]:
-        """Every setting as nested JSON."""
-        ...
+    def experiment(self) -> dict[str, Any]: ...
 
     @property
-    def behavior_space(self) -> Box:
-        """The box of behaviors."""
-        ...
+    def behavior_space(self) -> Box: ...
 
     @property
-    def generations(self) -> list[int]:
-        """The finished generations, from 0, the founders."""
-        ...
+    def generations(self) -> list[int]: ...
 
     @property
-    def snapshots(self) -> list[int]:
-        """The generations whose state can be read."""
-        ...
+    def snapshots(self) -> list[int]: ...
 
     @property
-    def search(self) -> NoveltySearch:
-        """The experiment."""
+    def search(self) -> NoveltySearch: ...
 
     @property
-    def known_search(self) -> NoveltySearch | None:
-        """The experiment, if it is known."""
+    def known_search(self) -> NoveltySearch | None: ...
 
     @property
-    def failures(self) -> Sequence[Any]:
-        """The individuals that the task could not evaluate."""
-        ...
+    def failures(self) -> Sequence[Any]: ...
 
-    def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
-        """One column over generations, stacked; see `Record.column`."""
-        ...
+    def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray: ...
 
-    def state(self, number: int, search: NoveltySearch | None = None) -> Any:
-        """The search's state after a generation; see `Record.state`."""
+    def state(self, number: int, search: NoveltySearch | None = None) -> Any: ...
 
-    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
-        """The genotypes of individuals; see `Record.genotypes`."""
-        ...
+    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray: ...
 
 
 if TYPE_CHECKING:
@@ -74,14 +56,8 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
 
 
 def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
-    """A column of all who were evaluated, without those who failed.
-
-    Args:
-        record: the run.
-        column: of `Population`.
-
-    Returns:
-        One array a generation, the first of the founders, the others of its offspring.
+    """A column of all who were evaluated, without those who failed: one array a generation, the
+    first of the founders, the others of its offspring.
     """
     rows = []
     for g in record.generations:
@@ -95,14 +71,8 @@ PLAIN = tuple(column for column in Population._fields if column != "genotype")
 
 
 def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarray]:
-    """Columns of all who were born, also of those who failed.
-
-    Args:
-        record: the run.
-        names: of columns of `Population`, by default all but the genotype.
-
-    Returns:
-        Columns by name; row i is the individual with id i.
+    """Columns of all who were born, by name, also of those who failed; row i is the individual with
+    id i.
     """
     columns = {}
     for name in names:
@@ -114,16 +84,13 @@ def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarr
 def require_states(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
-    """The generations whose states a measure reads.
+    """The generations whose states a measure reads, by default all that have one.
 
     Args:
         record: the run.
         what: the measure's name, for errors.
-        generations: those that were chosen; by default all that have a state.
+        generations: those that were chosen.
         least: how many the measure needs.
-
-    Returns:
-        The generations, in order.
 
     Raises:
         ValueError: where the states of some of them were not kept, or they are too few.

@@ -21,33 +21,21 @@ and of more each behavior visits its own"""
 class Seen:
     """The cells that a search has visited: of grids at every scale,
     each over a random plane of the behavior space.
-
-    Args:
-        space: the behavior space.
     """
 
     def __init__(self, space: Box):
-        generator = np.random.default_rng(0)
-        self.low, self.width = np.asarray(space.low), np.asarray(space.high) - np.asarray(space.low)
-        plane = (
-            generator.normal(size=(space.dimension, GRIDS, 2))
-            / np.geomspace(*PITCHES, GRIDS)[:, None]
-        )
+        directions = np.random.default_rng(0).normal(size=(space.dimension, GRIDS, 2))
+        self.low, self.width = np.asarray(space.low), np.asarray(space.high - space.low)
+        plane = directions / np.geomspace(*PITCHES, GRIDS)[:, None]
         self.plane = 2 * plane.reshape(space.dimension, 2 * GRIDS) / np.sqrt(space.dimension)
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []
 
     def fraction_new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
         """After one more generation: of the visited cells, the share first visited in the last half
-        of all generations.
+        of all generations, mean over the grids that tell; 1 after generation 0.
 
         A cell is known by a hash.
-
-        Args:
-            descriptors: of the generation's offspring, `(n, d)`, finite.
-
-        Returns:
-            The mean over the grids that tell; 1 after generation 0.
         """
         along = (descriptors - self.low) / self.width @ self.plane
         cell = np.floor(along).astype(np.int64).reshape(-1, GRIDS, 2)
@@ -62,18 +50,9 @@ class Seen:
 
 
 def of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """The share of what is new after each generation of a run.
-
-    Args:
-        record: the run.
-
-    Returns:
-        From 0 to 1, from generation 0 on.
-    """
+    """The share of what is new after each generation of a run."""
     seen = Seen(record.behavior_space)
-    return np.array(
-        [seen.fraction_new(descriptors) for descriptors in evaluated_column(record, "descriptor")]
-    )
+    return np.array([seen.fraction_new(rows) for rows in evaluated_column(record, "descriptor")])
 
 
 def saturated(saved: Any) -> bool:

@@ -30,9 +30,7 @@ class Difference(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`higher` or `lower` where p < 0.05, else `undecided`;
-        of too few seeds `not tested (n = 5)`.
-        """
+        """`higher` or `lower` where p < 0.05, else `undecided`; of too few seeds `not tested`."""
         if np.isnan(self.p):
             return not_tested(self.seeds)
         if not self.p < LEVEL:
@@ -50,46 +48,29 @@ def paired(ours: Values, theirs: Values) -> Difference:
 
     p is the share of all ways to sign the ranks of $|ours_s - theirs_s|$ whose sum is as far from
     0. Seeds in which both are equal are left out of p, equal differences share their mean rank. p
-    is 1 where nothing differs, and where ranks and effect point to different sides.
-
-    Args:
-        ours: A number for each seed; infinite ones are larger than all others.
-        theirs: The other method's numbers, entry s of the same seed.
-
-    Returns:
-        p, the effect and the number of seeds.
+    is 1 where nothing differs, and where ranks and effect point to different sides. Infinite
+    numbers are larger than all others.
     """
     from scipy.stats import rankdata  # a summary without it starts sooner
 
-    difference_signs, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    differs = difference_signs != other
-    difference = difference_signs[differs] - other[differs]
-    effect = (
-        float(np.mean((difference_signs > other) + 0.5 * ~differs))
-        if len(difference_signs)
-        else 0.5
-    )
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    n = len(ours)
+    differs = ours != theirs
+    difference = ours[differs] - theirs[differs]
+    effect = float(np.mean((ours > theirs) + 0.5 * ~differs)) if n else 0.5
     ranks = np.rint(2 * rankdata(np.abs(difference))).astype(int)  # twice, so that they are whole
     total = int(np.sum(np.sign(difference) * ranks))
     if total * (effect - 0.5) <= 0:
-        return Difference(1.0, effect, len(difference_signs))
+        return Difference(1.0, effect, n)
     chance = np.ones(1)  # of each sum of the ranks that are positive
     for rank in ranks:
         chance = (np.pad(chance, (0, rank)) + np.pad(chance, (rank, 0))) / 2
     far = np.abs(2 * np.arange(len(chance)) - ranks.sum()) >= abs(total)
-    return Difference(float(chance[far].sum()), effect, len(difference_signs))
+    return Difference(float(chance[far].sum()), effect, n)
 
 
 def by_seed(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Difference:
-    """`paired` over the seeds that both methods have.
-
-    Args:
-        ours: Numbers by seed.
-        theirs: The other method's.
-
-    Returns:
-        What the test makes of the shared seeds.
-    """
+    """`paired` over the seeds that both methods have, whose numbers are given by seed."""
     shared = sorted(ours.keys() & theirs.keys())
     return paired([ours[seed] for seed in shared], [theirs[seed] for seed in shared])
 
@@ -102,12 +83,6 @@ def least_p(seeds: int) -> float:
 def enough_seeds(tests: int = 1) -> int:
     """The fewest seeds with which so many tests, corrected together,
     can all confirm a difference.
-
-    Args:
-        tests: how many.
-
-    Returns:
-        At least 2.
     """
     return next(n for n in itertools.count(2) if least_p(n) * tests < LEVEL)
 
@@ -115,12 +90,6 @@ def enough_seeds(tests: int = 1) -> int:
 def holm(p: Values) -> Float[np.ndarray, " n"]:
     r"""p-values corrected for their number, Holm 1979:
     $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order.
-
-    Args:
-        p: n p-values.
-
-    Returns:
-        In the order of `p`.
     """
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
@@ -137,11 +106,8 @@ def correct(p: Values, least: Values) -> Float[np.ndarray, " n"]:
     corrected with the others: it would only weaken these.
 
     Args:
-        p: Of each test.
-        least: The least p that each test can have, with its number of seeds.
-
-    Returns:
-        The corrected p, and NaN in place of those left out.
+        p: of each test.
+        least: the least p that each test can have, with its number of seeds.
     """
     values, least = np.asarray(p, np.float64), np.asarray(least, np.float64)
     tested = least < LEVEL
@@ -152,13 +118,6 @@ def correct(p: Values, least: Values) -> Float[np.ndarray, " n"]:
 
 
 def corrected(tests: Sequence[Difference]) -> list[Difference]:
-    """Tests of one table, each with its p corrected.
-
-    Args:
-        tests: All that stand in one table.
-
-    Returns:
-        The same with `correct`'s p.
-    """
+    """All tests that stand in one table, with `correct`'s p."""
     p = correct([test.p for test in tests], [least_p(test.seeds) for test in tests])
     return [test._replace(p=float(new)) for test, new in zip(tests, p, strict=True)]

@@ -35,16 +35,12 @@ def tessellate(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
     same points in the same order give the same centres.
 
     Args:
-        points: Behaviors that all compared methods evaluated in a seed that is not counted,
-            `(n, d)`.
-        cells: How many centres; fewer where a seventh of the points has fewer that differ.
-        seed: Of the draw of a seventh of the points and of the first centres.
-
-    Returns:
-        The centres, `(c, d)`.
+        points: behaviors that all compared methods evaluated in a seed that is not counted.
+        cells: how many centres; fewer where a seventh of the points has fewer that differ.
+        seed: of the draw of a seventh of the points and of the first centres.
 
     Raises:
-        ValueError: Where there are fewer than 2 cells or no finite points.
+        ValueError: where there are fewer than 2 cells or no finite points.
     """
     from scipy.cluster.vq import kmeans2  # a summary without it starts sooner
 
@@ -65,30 +61,14 @@ def tessellate(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
 
 
 def nearest(points: Points, centres: Centres) -> Int[np.ndarray, " n"]:
-    """The cell of each point: the number of its nearest centre, in Euclidean distance.
-
-    Args:
-        points: Behaviors, `(n, d)`.
-        centres: Those that `tessellate` returns.
-
-    Returns:
-        A row of `centres` for each point.
-    """
+    """The cell of each point: the row of its nearest centre, in Euclidean distance."""
     from scipy.cluster.vq import vq
 
     return vq(np.asarray(points, np.float64), centres)[0].astype(np.int64)
 
 
 def coverage(points: Points, centres: Centres) -> float:
-    """The share of the tessellation's cells in which at least one point lies.
-
-    Args:
-        points: Behaviors of one run, `(n, d)`.
-        centres: Those that `tessellate` returns.
-
-    Returns:
-        A share in [0, 1].
-    """
+    """The share of the tessellation's cells in which at least one point lies."""
     return float(cumulative_coverage([points], centres)[-1])
 
 
@@ -96,15 +76,7 @@ def cumulative_coverage(
     generations: Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"], centres: Centres
 ) -> Float[np.ndarray, " g"]:
     """The share of cells visited up to each generation.
-
-    Args:
-        generations: The behaviors of each generation, from the founders on:
-            `brns.metrics.recorded.evaluated_column(record, "descriptor")` has everything that a
-            run evaluated.
-        centres: Those that `tessellate` returns.
-
-    Returns:
-        Entry g counts the points of generations 0 to g.
+    `brns.metrics.recorded.evaluated_column(record, "descriptor")` has all that a run evaluated.
     """
     visited = np.zeros(len(centres), bool)
     shares = []

@@ -24,9 +24,6 @@ def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = Non
         weights: of the cells, from 0 on.
         total: the number of cells, where `weights` lists only those that are not empty.
 
-    Returns:
-        From 0 to 1.
-
     Raises:
         ValueError: for weights that are negative, not finite, or all 0.
     """
@@ -53,14 +50,6 @@ def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
 
     The paper's table I must leave empty cells out, as `of_values` does: with its coverage of 4e-4
     the distance over the whole grid is above 0.99, and it prints 0.12.
-
-    Args:
-        points: `(n, d)`, in the units of the box.
-        box: the space.
-        shape: the number of cells in each dimension.
-
-    Returns:
-        From 0 to 1.
     """
     _, counts = np.unique(cells(points, box, shape), axis=0, return_counts=True)
     return distance_to_uniform(counts, math.prod(shape))
@@ -69,33 +58,15 @@ def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
 def of_values(
     points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]
 ) -> float:
-    """The distance to uniform of the mean value in each visited cell.
-
-    Args:
-        points: `(n, d)`, in the units of the box.
-        values: of the points, such as their novelty, `(n,)`.
-        box: the space.
-        shape: the number of cells in each dimension.
-
-    Returns:
-        From 0 to 1.
-    """
+    """The distance to uniform of the mean value, such as novelty, in each visited cell."""
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
-    where = where.ravel()
-    return distance_to_uniform(
-        np.bincount(where, np.asarray(values, np.float64)) / np.bincount(where)
-    )
+    sums = np.bincount(where, np.asarray(values, np.float64))
+    return distance_to_uniform(sums / np.bincount(where))
 
 
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
-    """The distance to uniform of novelty at the centers of a grid's cells; figure 3f.
-
-    Args:
-        record: the run.
-        shape: the number of cells in each dimension.
-
-    Returns:
-        From 0 to 1, one for each state that was kept.
+    """The distance to uniform of novelty at the centers of a grid's cells, for each state that was
+    kept; figure 3f.
     """
     generations = require_states(record, "uniformity")
     return np.array([distance_to_uniform(novelty_of_cells(record, shape, g)) for g in generations])
@@ -104,16 +75,7 @@ def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
 def novelty_of_cells(
     record: Record, shape: Sequence[int], generation: int
 ) -> Float[np.ndarray, " n"]:
-    """Omega^g at the centers of a grid's cells.
-
-    Args:
-        record: the run.
-        shape: the number of cells in each dimension.
-        generation: whose state was kept.
-
-    Returns:
-        In the estimator's unit, the last dimension running fastest.
-    """
+    """Omega^g at the centers of a grid's cells, the last dimension running fastest."""
     points = jnp.asarray(centers(record.behavior_space, shape))
     state = record.state(generation)
     return np.asarray(
