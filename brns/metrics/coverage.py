@@ -104,9 +104,8 @@ def cumulative_coverage(
         Entry g counts the points of generations 0 ... g.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
-    _, first = np.unique(
-        cells(np.concatenate(list(generations)), box, shape), axis=0, return_index=True
-    )
+    visited = cells(np.concatenate(list(generations)), box, shape)
+    _, first = np.unique(visited, axis=0, return_index=True)
     return np.cumsum(np.bincount(when[first], minlength=len(generations))) / float(math.prod(shape))
 
 
@@ -129,14 +128,12 @@ def of_record(
     Raises:
         ValueError: without a shape, for behaviors of more than 3 dimensions.
     """
-    points = (
-        record.column("survivors.descriptor")
-        if individuals == "survivors"
-        else evaluated_column(record, "descriptor")
-    )
-    return cumulative_coverage(
-        points, record.behavior_space, cells_of(record.behavior_space, shape)
-    )
+    if individuals == "survivors":
+        points = record.column("survivors.descriptor")
+    else:
+        points = evaluated_column(record, "descriptor")
+    space = record.behavior_space
+    return cumulative_coverage(points, space, cells_of(space, shape))
 
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:

@@ -41,8 +41,8 @@ PAIRS = 10**6
 
 @runtime_checkable
 class Embeds(Protocol):
-    """An estimator whose novelty is a distance in some space: behavior space,
-    or one of its own such as that of xi*.
+    """An estimator whose novelty is a distance: in behavior space, or in a space of its own such
+    as that of xi*.
     """
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
@@ -74,9 +74,7 @@ class Cycling(NamedTuple):
     regained: Float[np.ndarray, " g-1"]
 
 
-_CACHE: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = (
-    WeakKeyDictionary()
-)
+_CACHE: WeakKeyDictionary[Any, dict[Any, tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
 """of a record, by the generations: the search and its statistics, for which summaries,
 figures and reports ask again"""
 
@@ -109,10 +107,8 @@ def of_record(
         q, r = matrices(record, generations, search)
         margin = _margin(record, generations, search, q)
         kappas = kappa(q, margin), kappa_share(q, margin)
-        cache[key] = (
-            search,
-            Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r)),
-        )
+        found = Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
+        cache[key] = search, found
     return cache[key][1]
 
 
@@ -182,16 +178,13 @@ def _novelty(
     blocks: Float[Array, "b n d"],
     used: Int[Array, ""],
 ) -> Float[Array, " b*n"]:
-    """Omega^j of the individuals of the first `used` blocks, an array so as to compile once,
-    and NaN of the others.
-    """
+    """Omega^j in the first `used` blocks, an array so as to compile once, and NaN in the others."""
 
     def score(b, novelty):
         return novelty.at[b].set(score_novelty(estimator, state, blocks[b], population))
 
-    return jax.lax.fori_loop(
-        0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
-    ).ravel()
+    nothing = jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
+    return jax.lax.fori_loop(0, used, score, nothing).ravel()
 
 
 def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
@@ -205,9 +198,9 @@ def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[
         From 0 to 1, `(n,)`.
     """
     ordered = np.sort(np.asarray(probes))
-    return (
-        np.searchsorted(ordered, novelty, "left") + np.searchsorted(ordered, novelty, "right")
-    ) / (2 * len(ordered))
+    below = np.searchsorted(ordered, novelty, "left")
+    up_to = np.searchsorted(ordered, novelty, "right")
+    return (below + up_to) / (2 * len(ordered))
 
 
 def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -247,9 +240,8 @@ def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]
     """
     q = _mask_past(q)
     after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
-    return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(
-        np.float64
-    )
+    again = after & (q > q.min(axis=1, keepdims=True) + epsilon)
+    return again.sum(axis=1)[:-1].astype(np.float64)
 
 
 def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:

@@ -1,6 +1,4 @@
-"""Elites: the fittest individual in each cell of a grid over behaviors,
-the sum of their fitness, and a table.
-"""
+"""Elites: the fittest individual in each cell of a grid, the sum of their fitness, and a table."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,16 +15,15 @@ if TYPE_CHECKING:
 
 
 def elites(record: Record, shape: Sequence[int]) -> Population:
-    """Of everything that a run evaluated, the fittest of each cell that was visited, with its
-    genotype.
+    """Of everything that a run evaluated, the fittest of each cell that was visited, the first
+    born of equals.
 
     Args:
         record: the run.
         shape: the number of cells in each dimension of the behavior space.
 
     Returns:
-        In the order of their cells (`coverage.cells`), the last dimension running fastest. Of
-        equally fit individuals the first born is the elite.
+        In the order of their cells (`coverage.cells`), the last dimension running fastest.
     """
     best = fittest(record, shape)
     genotype = record.genotypes(best["id"], best["born"])
@@ -68,9 +65,8 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
         In the task's unit of fitness.
     """
     points, fitness = evaluated_column(record, "descriptor"), evaluated_column(record, "fitness")
-    _, cell = np.unique(
-        cells(np.concatenate(points), record.behavior_space, shape), axis=0, return_inverse=True
-    )
+    visited = cells(np.concatenate(points), record.behavior_space, shape)
+    _, cell = np.unique(visited, axis=0, return_inverse=True)
     best, scores, at = np.full(cell.max() + 1, -np.inf), [], 0
     for values in fitness:
         np.maximum.at(best, cell[at : at + len(values)], values)
@@ -80,15 +76,11 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
 
 
 def frame(population: Population, search: NoveltySearch | None = None) -> "pandas.DataFrame":
-    """A data frame with a row for each individual: the columns of a `Population`;
-    wide ones become `descriptor_0`, ...
-
-    For elites, solutions, ancestors and any population that a record gives. Needs pandas:
+    """Individuals as a data frame; wide columns become `descriptor_0`, ... Needs pandas:
     `pip install 'brns[frame]'`.
 
     Args:
-        population: individuals, such as those of `record.population()`, `record.solutions()` or
-            `elites`.
+        population: such as `record.population()`, `record.solutions()` or `elites`.
         search: the one that made them, such as `record.search`: then the operators have names in
             place of numbers.
 
@@ -110,9 +102,8 @@ def frame(population: Population, search: NoveltySearch | None = None) -> "panda
         column = np.asarray(column)
         if name == "operator" and search is not None:
             column = np.array([*search.mixture.names, None], object)[column]
-        columns |= (
-            {name: column}
-            if column.ndim == 1
-            else {f"{name}_{i}": row for i, row in enumerate(column.T)}
-        )
+        if column.ndim == 1:
+            columns[name] = column
+        else:
+            columns |= {f"{name}_{i}": row for i, row in enumerate(column.T)}
     return pandas.DataFrame(columns)

@@ -1,6 +1,4 @@
-"""The table of measures: every number of a run that summaries, reports and reproductions show;
-and these over seeds.
-"""
+"""The table of measures: every number of a run that is shown; and these over seeds."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal, NamedTuple
@@ -202,10 +200,9 @@ def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str
     """
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
-    rows = [summary(record, of_paths=of_paths) for record in records]
     values: dict[str, list[float]] = {}
-    for row in rows:
-        for name, value in row.items():
+    for record in records:
+        for name, value in summary(record, of_paths=of_paths).items():
             values.setdefault(name, []).append(value)
     return {name: estimate(numbers) for name, numbers in values.items()}
 
@@ -219,6 +216,6 @@ def estimate(values: Sequence[float]) -> Estimate:
     Returns:
         NaN as deviation of one seed, or of infinite values.
     """
-    with np.errstate(invalid="ignore"):  # of an infinite value there is no deviation: NaN
+    with np.errstate(invalid="ignore"):
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
     return Estimate(float(np.mean(values)), deviation, len(values))

@@ -64,10 +64,8 @@ def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         From 0 to 1, from generation 0 on.
     """
-    box = signature_space(record.behavior_space)
-    return cumulative_coverage(
-        [signatures(rows) for rows in evaluated_column(record, "descriptor")], box, GRID
-    )
+    found = [signatures(rows) for rows in evaluated_column(record, "descriptor")]
+    return cumulative_coverage(found, signature_space(record.behavior_space), GRID)
 
 
 def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
@@ -84,14 +82,12 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
         From 0 to 1, from generation 0 on; NaN where nobody is novel.
     """
     box = signature_space(record.behavior_space)
-    distances = []
-    for paths, novelty in zip(
-        record.column("survivors.descriptor"), record.column("survivors.novelty"), strict=True
-    ):
-        distances.append(
-            of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan
-        )
-    return np.array(distances)
+    novelties = record.column("survivors.novelty")
+    distances = np.full(len(novelties), np.nan)
+    for g, paths in enumerate(record.column("survivors.descriptor")):
+        if novelties[g].any():
+            distances[g] = of_values(signatures(paths), novelties[g], box, GRID)
+    return distances
 
 
 def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:

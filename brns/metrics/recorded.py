@@ -16,55 +16,37 @@ NoveltySearch = Any
 
 
 class Recorded(Protocol):
-    """What measures read of a run: `brns.Record` has it, and anything else may."""
+    """What measures read of a run, each as in `brns.Record`."""
 
     @property
-    def path(self) -> Any:
-        """What messages call it."""
+    def path(self) -> Any: ...
 
     @property
-    def experiment(self) -> dict[str, Any]:
-        """Every setting as nested JSON."""
-        ...
+    def experiment(self) -> dict[str, Any]: ...
 
     @property
-    def behavior_space(self) -> Box:
-        """The box of behaviors."""
-        ...
+    def behavior_space(self) -> Box: ...
 
     @property
-    def generations(self) -> list[int]:
-        """The finished generations, from 0, the founders."""
-        ...
+    def generations(self) -> list[int]: ...
 
     @property
-    def snapshots(self) -> list[int]:
-        """The generations whose state can be read."""
-        ...
+    def snapshots(self) -> list[int]: ...
 
     @property
-    def search(self) -> NoveltySearch:
-        """The experiment."""
+    def search(self) -> NoveltySearch: ...
 
     @property
-    def known_search(self) -> NoveltySearch | None:
-        """The experiment, if it is known."""
+    def known_search(self) -> NoveltySearch | None: ...
 
     @property
-    def failures(self) -> Sequence[Any]:
-        """The individuals that the task could not evaluate."""
-        ...
+    def failures(self) -> Sequence[Any]: ...
 
-    def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
-        """One column over generations, stacked; see `Record.column`."""
-        ...
+    def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray: ...
 
-    def state(self, number: int, search: NoveltySearch | None = None) -> Any:
-        """The search's state after a generation; see `Record.state`."""
+    def state(self, number: int, search: NoveltySearch | None = None) -> Any: ...
 
-    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
-        """The genotypes of individuals; see `Record.genotypes`."""
-        ...
+    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray: ...
 
 
 if TYPE_CHECKING:

@@ -27,12 +27,9 @@ class Seen:
     """
 
     def __init__(self, space: Box):
-        generator = np.random.default_rng(0)
-        self.low, self.width = np.asarray(space.low), np.asarray(space.high) - np.asarray(space.low)
-        plane = (
-            generator.normal(size=(space.dimension, GRIDS, 2))
-            / np.geomspace(*PITCHES, GRIDS)[:, None]
-        )
+        directions = np.random.default_rng(0).normal(size=(space.dimension, GRIDS, 2))
+        self.low, self.width = np.asarray(space.low), np.asarray(space.high - space.low)
+        plane = directions / np.geomspace(*PITCHES, GRIDS)[:, None]
         self.plane = 2 * plane.reshape(space.dimension, 2 * GRIDS) / np.sqrt(space.dimension)
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []
@@ -71,9 +68,7 @@ def of_record(record: Record) -> Float[np.ndarray, " g"]:
         From 0 to 1, from generation 0 on.
     """
     seen = Seen(record.behavior_space)
-    return np.array(
-        [seen.fraction_new(descriptors) for descriptors in evaluated_column(record, "descriptor")]
-    )
+    return np.array([seen.fraction_new(rows) for rows in evaluated_column(record, "descriptor")])
 
 
 def saturated(saved: Any) -> bool:

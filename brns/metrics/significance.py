@@ -30,9 +30,7 @@ class Difference(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`higher` or `lower` where p < 0.05, else `undecided`;
-        of too few seeds `not tested (n = 5)`.
-        """
+        """`higher` or `lower` where p < 0.05, else `undecided`; of too few seeds `not tested`."""
         if np.isnan(self.p):
             return not_tested(self.seeds)
         if not self.p < LEVEL:
@@ -61,23 +59,20 @@ def paired(ours: Values, theirs: Values) -> Difference:
     """
     from scipy.stats import rankdata  # a summary without it starts sooner
 
-    difference_signs, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    differs = difference_signs != other
-    difference = difference_signs[differs] - other[differs]
-    effect = (
-        float(np.mean((difference_signs > other) + 0.5 * ~differs))
-        if len(difference_signs)
-        else 0.5
-    )
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    n = len(ours)
+    differs = ours != theirs
+    difference = ours[differs] - theirs[differs]
+    effect = float(np.mean((ours > theirs) + 0.5 * ~differs)) if n else 0.5
     ranks = np.rint(2 * rankdata(np.abs(difference))).astype(int)  # twice, so that they are whole
     total = int(np.sum(np.sign(difference) * ranks))
     if total * (effect - 0.5) <= 0:
-        return Difference(1.0, effect, len(difference_signs))
+        return Difference(1.0, effect, n)
     chance = np.ones(1)  # of each sum of the ranks that are positive
     for rank in ranks:
         chance = (np.pad(chance, (0, rank)) + np.pad(chance, (rank, 0))) / 2
     far = np.abs(2 * np.arange(len(chance)) - ranks.sum()) >= abs(total)
-    return Difference(float(chance[far].sum()), effect, len(difference_signs))
+    return Difference(float(chance[far].sum()), effect, n)
 
 
 def by_seed(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Difference:

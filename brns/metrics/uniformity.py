@@ -81,10 +81,8 @@ def of_values(
         From 0 to 1.
     """
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
-    where = where.ravel()
-    return distance_to_uniform(
-        np.bincount(where, np.asarray(values, np.float64)) / np.bincount(where)
-    )
+    sums = np.bincount(where, np.asarray(values, np.float64))
+    return distance_to_uniform(sums / np.bincount(where))
 
 
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:

@@ -6,26 +6,11 @@ from typing import Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.ticker import (
-    EngFormatter,
-    LogLocator,
-    MaxNLocator,
-    PercentFormatter,
-)
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, PercentFormatter
 
-from brns.pictures.gather import Bars, Costs, Curves
+from brns.pictures import style
+from brns.pictures.gather import INDIVIDUALS, Bars, Costs, Curves
 from brns.pictures.records import looks_of
-from brns.pictures.style import (
-    INK,
-    TIME,
-    Line,
-    bands,
-    draw_lines,
-    label_numbers,
-    line_style,
-    scale,
-    wrapped,
-)
 from brns.settings.parts import LOOKS, Look
 
 Over = Literal["generations", "evaluations"]
@@ -37,7 +22,7 @@ def paint_curves(
     looks: Mapping[str, Look] | None = None,
     over: Over = "generations",
 ) -> None:
-    """Draw lines with their bands; on a logarithmic axis, with quartiles, rows of Q above 0.
+    """Draw lines with their bands; rows of Q above 0 on a logarithmic axis, with quartiles.
 
     Args:
         curves: from one of the functions of `gather`.
@@ -51,8 +36,9 @@ def paint_curves(
     names = with_seeds(labels, [len(line.seeds) for line in curves.series])
     lines = []
     for name, line in zip(names, curves.series, strict=True):
-        lines.append(Line(name, getattr(line, over).tolist(), line.values, looks[line.label]))
-    words = draw_lines(ax, lines, logarithmic, curves.most)
+        x = getattr(line, over).tolist()
+        lines.append(style.Line(name, x, line.values, looks[line.label]))
+    words = style.draw_lines(ax, lines, logarithmic, curves.most)
     if over == "evaluations":
         until = "" if curves.generation == "generation" else f" until {curves.generation}"
         ax.set_xlabel(f"evaluations{until}")
@@ -60,9 +46,9 @@ def paint_curves(
     else:
         ax.set_xlabel(curves.generation)
         ax.locator_params("x", integer=True)
-    ax.set_ylabel(wrapped(ax, curves.quantity, words))
+    ax.set_ylabel(style.wrapped(ax, curves.quantity, words))
     if curves.reference is not None:
-        ax.axhline(curves.reference, color=INK, lw=0.8, ls=":")
+        ax.axhline(curves.reference, color=style.INK, lw=0.8, ls=":")
     if logarithmic:
         _make_logarithmic(ax)
     else:
@@ -77,7 +63,7 @@ def paint_curves(
 def looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
     """The looks of rows of Q, labelled as "i = 10": from early to late."""
     ordered = sorted(set(labels), key=lambda label: int(label.partition("= ")[2]))
-    shades = map(to_hex, TIME(np.linspace(0.2, 0.75, len(ordered))))
+    shades = map(to_hex, style.TIME(np.linspace(0.2, 0.75, len(ordered))))
     shapes = list(LOOKS.values())
     looks = {}
     for place, (label, shade) in enumerate(zip(ordered, shades, strict=True)):
@@ -93,7 +79,7 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
         ax: where to draw.
     """
     ax.set_facecolor("white")
-    drawn = bands(bars.values)
+    drawn = style.bands(bars.values)
     looks = looks_of(bars.labels)
     width = 0.8 / len(bars.labels)
     names = with_seeds(bars.labels, list(map(len, bars.seeds)))
@@ -103,7 +89,7 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
         color = looks[bars.labels[place]].color
         ax.bar(x, middle, width * 0.92, yerr=ends, color=color, label=names[place])
     ax.set_xticks(range(len(bars.terms)), bars.terms)
-    ylabel = wrapped(ax, bars.quantity, drawn.words)
+    ylabel = style.wrapped(ax, bars.quantity, drawn.words)
     ax.set(xlabel="term of the signature", ylabel=ylabel)
     _make_logarithmic(ax)
 
@@ -118,12 +104,13 @@ def paint_costs(costs: Costs, ax: Axes) -> None:
     ax.set_facecolor("white")
     looks = looks_of(costs.labels)
     for label, ms in zip(costs.labels, costs.ms, strict=True):
-        ax.plot(costs.dimensions, ms, label=label, **line_style(looks[label], scale(ax)))
+        look = style.line_style(looks[label], style.scale(ax))
+        ax.plot(costs.dimensions, ms, label=label, **look)
     ax.set_xscale("log", base=2)
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
-    half = costs.individuals // 2
+    half = INDIVIDUALS // 2
     ax.set_xlabel("dimensions of behavior")
-    ax.set_ylabel(wrapped(ax, f"CPU time per generation of {half} + {half} (ms)"))
+    ax.set_ylabel(style.wrapped(ax, f"CPU time per generation of {half} + {half} (ms)"))
     _make_logarithmic(ax)
 
 
@@ -133,7 +120,7 @@ def _make_logarithmic(ax: Axes) -> None:
     low, high = ax.get_ylim()
     steps = (1, 2, 5) if high < 1000 * low else (1,)
     ax.yaxis.set_major_locator(LogLocator(subs=steps) if high > 10 * low else MaxNLocator(5))
-    label_numbers(ax.yaxis)
+    style.label_numbers(ax.yaxis)
 
 
 def with_seeds(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:

@@ -1,8 +1,7 @@
-"""The table of figures, with what each is called and its number in the paper; and whole figures
-made of them.
+"""The table of figures, which command line, report, reproduction and tests read; and whole figures
+made of it.
 
-A new figure is a function that gathers and one that paints, in files beside this one, and an entry
-here: command line, report, reproduction and tests read this table.
+A new figure is a function that gathers, one that paints, and an entry here.
 """
 
 import itertools
@@ -14,19 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brns.metrics.recorded import require_states
-from brns.pictures import curves, gather, maps
+from brns.pictures import curves, gather, maps, style
 from brns.pictures.curves import Over
 from brns.pictures.gather import Gathered
 from brns.pictures.records import Runs, has_map, method, methods
-from brns.pictures.style import (
-    WIDTHS,
-    Width,
-    add_title,
-    house_style,
-    label_ends,
-    legend_below,
-    new_figure,
-)
+from brns.pictures.style import WIDTHS, Width, add_title, house_style, legend_below, new_figure
 from brns.runs.record import Record
 from brns.settings.parts import did_you_mean
 
@@ -239,28 +230,24 @@ AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
 
 
 def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
-    """The names of the figures that can be drawn of any runs whose behaviors are points of a plane,
-    or paths.
+    """The figures that can be drawn of any runs of a kind of task.
 
     Args:
-        kind: which of the two.
+        kind: whether behaviors are points of a plane, or paths.
 
     Returns:
-        The names, in the order of the table.
+        Their names, in the order of the table.
     """
-    return tuple(
-        name
-        for name, figure in FIGURES.items()
-        if figure.worlds in ("all", kind) and not figure.fitness and not figure.timed
-    )
+    names = []
+    for name, figure in FIGURES.items():
+        if figure.worlds in ("all", kind) and not figure.fitness and not figure.timed:
+            names.append(name)
+    return tuple(names)
 
 
 def overview(record: Runs) -> Figure:
     """A run at a glance: every behavior that it evaluated, by generation, and what is novel to it
-    at the end.
-
-    The population stands in for the map of novelty where behaviors have more than two dimensions,
-    no state was kept, or the search is not known.
+    at the end, or its population where there is no map of novelty.
 
     Args:
         record: a run, or a list of runs: a row for each.
@@ -365,21 +352,20 @@ class Prepared(NamedTuple):
 
     def draw(self, ax: Axes | None = None, width: Width | None = None) -> Figure:
         """What `brns.pictures.draw` returns."""
-        style: dict[str, Any] = {} if self.over == "generations" else {"over": self.over}
+        how: dict[str, Any] = {} if self.over == "generations" else {"over": self.over}
+        panels = self.panels
         if self.picture.panels == "method":
-            labels = [line.label for panel in self.panels for line in panel.gathered.series]
-            style["looks"] = curves.looks_of_rows(labels)
+            labels = [line.label for panel in panels for line in panel.gathered.series]
+            how["looks"] = curves.looks_of_rows(labels)
         if ax is not None:
-            if len(self.panels) > 1:
-                labels = "; ".join(panel.label for panel in self.panels)
-                raise ValueError(
-                    f"one panel fits on ax; these runs have {len(self.panels)}: {labels}"
-                )
-            self.picture.paint(self.panels[0].gathered, ax, **style)
+            if len(panels) > 1:
+                labels = "; ".join(panel.label for panel in panels)
+                raise ValueError(f"one panel fits on ax; these runs have {len(panels)}: {labels}")
+            self.picture.paint(panels[0].gathered, ax, **how)
             theirs: Any = ax.figure
             return theirs
         # In a column one below the other.
-        rows = [[panel] for panel in self.panels] if width == "column" else self.rows
+        rows = [[panel] for panel in panels] if width == "column" else self.rows
         across = max(map(len, rows))
         inches, ratio = (5.4, 0.87) if self.picture.wide else (5.6, 0.625)
         total = WIDTHS[width] if width else inches * across
@@ -388,9 +374,9 @@ class Prepared(NamedTuple):
             for row, line in enumerate(rows):
                 for column, panel in enumerate(line):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
-                    self.picture.paint(panel.gathered, place, **style)
+                    self.picture.paint(panel.gathered, place, **how)
                     add_title(place, panel.label)
-            if self.picture.panels != "one" or not label_ends(figure.axes[0]):
+            if self.picture.panels != "one" or not style.label_ends(figure.axes[0]):
                 legend_below(figure)
         return figure
 
@@ -401,32 +387,26 @@ def prepare(
     """Gather what a figure shows, which may take a minute: of several states the `last` alone, if
     one panel is wanted. The other arguments are those of `draw`.
     """
-    by = {} if over == "generations" else {"over": over}
-    picture, options = _select(name, options | by)
-    options.pop("over", None)
-    if last and picture.panels == "states":
-        options.setdefault("generation", None)
-    return Prepared(picture, _panels(picture, records, options), over)
-
-
-def _select(name: str, given: dict[str, Any]) -> tuple[Picture, dict[str, Any]]:
-    """The figure of a name or number, and the options that are given, which it must have."""
-    options = AS_IN_THE_PAPER.get(name, {})
+    settings = AS_IN_THE_PAPER.get(name, {})
     name = PAPER.get(name, name)
     if name not in FIGURES:
         names = [*FIGURES, *sorted(PAPER)]
         raise ValueError(
             f"a figure is one of {', '.join(names)}; got {name!r}{did_you_mean(name, names)}"
         )
-    given = {option: value for option, value in given.items() if value is not None}
-    for option in sorted(given.keys() - set(FIGURES[name].options)):
+    options = {option: value for option, value in options.items() if value is not None}
+    given = {*options} if over == "generations" else {*options, "over"}
+    for option in sorted(given - set(FIGURES[name].options)):
         others = ", ".join(each for each, figure in FIGURES.items() if option in figure.options)
         words = "shape (--cells)" if option == "shape" else option
         of = others or "no figure"
         raise ValueError(f"{name} has no option {words}, which is of {of}; leave it out")
-    if min(given.get("shape", (1,)), default=0) < 1:
-        raise ValueError(f"cells are numbers from 1 on, one a dimension; got {given['shape']}")
-    return FIGURES[name], options | given
+    if min(options.get("shape", (1,)), default=0) < 1:
+        raise ValueError(f"cells are numbers from 1 on, one a dimension; got {options['shape']}")
+    picture, options = FIGURES[name], settings | options
+    if last and picture.panels == "states":
+        options.setdefault("generation", None)
+    return Prepared(picture, _panels(picture, records, options), over)
 
 
 def _panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[list[Panel]]:

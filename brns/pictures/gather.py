@@ -1,7 +1,7 @@
 """What figures show, as arrays: each function reads records and draws nothing.
 
-`curves`, `maps` and the report paint what they get from here. The `rows` of each are those of `brns
-figure --data`.
+`curves`, `maps` and the report paint it. The `rows` of each, one a value, individual or cell, are
+those of `brns figure --data`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -80,17 +80,11 @@ class Curves(NamedTuple):
     """what the labels of the series are: methods, or rows of Q"""
 
     def rows(self) -> list[Row]:
-        """One for each value."""
         rows = []
         for line in self.series:
-            columns = {
-                self.column: line.label,
-                "seed": np.array(line.seeds)[:, None],
-                "generation": line.generations,
-                "evaluations": line.evaluations,
-                "value": line.values,
-            }
-            rows += _rows(columns)
+            columns = {self.column: line.label, "seed": np.array(line.seeds)[:, None]}
+            at = {"generation": line.generations, "evaluations": line.evaluations}
+            rows += _rows({**columns, **at, "value": line.values})
         return rows
 
 
@@ -104,7 +98,6 @@ class Bars(NamedTuple):
     values: tuple[Float[np.ndarray, "s t"], ...]
 
     def rows(self) -> list[Row]:
-        """One for each value."""
         rows = []
         for label, seeds, values in zip(self.labels, self.seeds, self.values, strict=True):
             seed = np.array(seeds)[:, None]
@@ -115,15 +108,12 @@ class Bars(NamedTuple):
 class Costs(NamedTuple):
     """Time of one generation of each method's novelty, by the dimension of behaviors."""
 
-    individuals: int
-    """parents and offspring together"""
     dimensions: tuple[int, ...]
     labels: tuple[str, ...]
     ms: Float[np.ndarray, "methods dimensions"]
     """of CPU, the median of some repeats"""
 
     def rows(self) -> list[Row]:
-        """One for each method and dimension."""
         method = np.array(self.labels)[:, None]
         return _rows({"method": method, "d": self.dimensions, "ms": self.ms})
 
@@ -139,7 +129,6 @@ class Behaviors(NamedTuple):
     """of the first solution, one halfway and the last, where the task can replay them"""
 
     def rows(self) -> list[Row]:
-        """One for each individual."""
         return _rows({"born": self.born, "solved": self.solved} | _by_axis(self.descriptor))
 
 
@@ -155,7 +144,6 @@ class Lineage(NamedTuple):
     descriptor: Float[np.ndarray, "m d"]
 
     def rows(self) -> list[Row]:
-        """One for each of the line."""
         columns = {"id": self.id, "born": self.born, "solved": self.solved}
         return _rows(columns | _by_axis(self.descriptor))
 
@@ -170,7 +158,6 @@ class Archived(NamedTuple):
     """generation"""
 
     def rows(self) -> list[Row]:
-        """One for each entry."""
         return _rows({"entered": self.entered} | _by_axis(self.descriptor))
 
 
@@ -187,7 +174,6 @@ class Living(NamedTuple):
     solved: Bool[np.ndarray, " n"]
 
     def rows(self) -> list[Row]:
-        """One for each individual."""
         names = ("id", "born", "parent", "novelty", "solved")
         return _rows({name: getattr(self, name) for name in names} | _by_axis(self.descriptor))
 
@@ -205,7 +191,6 @@ class NoveltyMap(NamedTuple):
     living: Living
 
     def rows(self) -> list[Row]:
-        """One for each cell, then one for each individual."""
         people = [{"what": "individual"} | row for row in self.living.rows()]
         rows = _cells(self.over, "novelty", self.novelty) + people
         return [{"generation": self.generation} | row for row in rows]
@@ -220,7 +205,6 @@ class Elites(NamedTuple):
     """row 0 is at the lowest y; NaN where nothing was evaluated"""
 
     def rows(self) -> list[Row]:
-        """One for each cell."""
         return _cells(self.over, "fitness", self.fitness)
 
 
@@ -254,9 +238,9 @@ def coverage(
     groups = methods(records)
     space = next(iter(groups.values()))[0].behavior_space
     cells = tuple(coverages.cells_of(space, shape))
+    who = "survivors" if individuals == "survivors" else "all evaluated"
     while True:
         statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
-        who = {"survivors": "survivors", "evaluated": "all evaluated"}[individuals]
         quantity = f"share of {_times(cells)} cells, {who}"
         shares = _curves(groups, statistic, quantity)._replace(most=1.0)
         saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
@@ -341,7 +325,6 @@ def _curves(
 
 
 def _common(lists: Iterable[Sequence[int]]) -> list[int]:
-    """The generations that are in all lists."""
     return sorted(set.intersection(*map(set, lists)))
 
 
@@ -372,9 +355,8 @@ def signature(records: Runs) -> Bars:
     groups = methods(records)
     first = next(iter(groups.values()))[0]
     if not scene(first.search.task).paths:
-        raise ValueError(
-            f"a signature needs descriptors that are paths; those of {first.world['name']} are not"
-        )
+        world = first.world["name"]
+        raise ValueError(f"a signature needs descriptors that are paths; those of {world} are not")
     seeds, spreads = [], []
     for runs in groups.values():
         seeds.append(tuple(record.seed for record in runs))
@@ -392,7 +374,7 @@ def cost(records: Runs) -> Costs:
         for d in track(DIMENSIONS, "Timing", len(DIMENSIONS)):
             step = NoveltyStep(estimator, d, INDIVIDUALS)
             ms.append(np.median([measure_ms(step)[0] for _ in range(REPEATS)]))
-    return Costs(INDIVIDUALS, DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))
+    return Costs(DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))
 
 
 def behaviors(record: Record) -> Behaviors:
@@ -413,8 +395,8 @@ def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
 
 
 def lineage(record: Record, individual: int | None = None) -> Lineage:
-    """The line that led to an individual, by default to the first solution, or else to the most
-    novel survivor of the last generation."""
+    """The line that led to an individual: by default the first solution, or else the most novel
+    survivor of the last generation."""
     columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
     if individual is None:
         last = population(record)
@@ -444,15 +426,12 @@ def population(record: Record, generation: int | None = None) -> Living:
 
 
 def novelty_map(
-    record: Record,
-    generation: int | None = None,
-    living: int | None = None,
-    cells: int = MAP_CELLS,
+    record: Record, generation: int | None = None, cells: int = MAP_CELLS
 ) -> NoveltyMap:
     """Novelty over the behavior space after a generation whose state is kept, by default the last,
-    and the population of that generation or another."""
+    and its population."""
     now = require_states(record, "a novelty map")[-1] if generation is None else generation
-    people = population(record, now if living is None else living)
+    people = population(record, now)
     over = over_box(people.scene, record.behavior_space)
     novelty = novelty_grid(record, now, cells)
     novelty = np.where(open_cells(over, cells), novelty, np.nan)
@@ -492,8 +471,6 @@ def elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
 
 
 def _check_planar(record: Record, what: str) -> None:
-    dimension = record.behavior_space.dimension
-    if dimension != 2:
-        raise ValueError(
-            f"{what} needs a behavior space of 2 dimensions; {record.path} has {dimension}"
-        )
+    d = record.behavior_space.dimension
+    if d != 2:
+        raise ValueError(f"{what} needs a behavior space of 2 dimensions; {record.path} has {d}")

@@ -1,4 +1,4 @@
-"""Pictures of one run in its world: behaviors, archive, novelty, elites and population."""
+"""Pictures of one run in its world: each function draws what the one of `gather` found."""
 
 from typing import Any
 
@@ -10,20 +10,10 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
+from brns.pictures import style
 from brns.pictures.gather import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
 from brns.pictures.scenes import beyond, with_start
-from brns.pictures.style import (
-    FLOOR,
-    INK,
-    NOVELTY,
-    SOLVED,
-    START,
-    TIME,
-    WALL,
-    colorbar,
-    rank_norm,
-    scale,
-)
+from brns.pictures.style import colorbar, rank_norm, scale
 from brns.tasks.scene import Scene
 
 MARGIN = 0.02
@@ -33,38 +23,34 @@ MOST_PATHS = 1500
 
 
 def paint_behaviors(shown: Behaviors, ax: Axes) -> None:
-    """Draw what `gather.behaviors` found."""
     world, number, solved = shown.scene, len(shown.born), shown.solved
-    most = min(number, MOST_PATHS) if world.paths else number
-    some = np.linspace(0, number - 1, most).astype(int)
-    born = shown.born[some]
-    _draw_behaviors(ax, world, shown.descriptor[some], born, "generation of birth")
+    some = _spread(number, MOST_PATHS if world.paths else number)
+    _draw_behaviors(ax, world, shown.descriptor[some], shown.born[some], "generation of birth")
+    size = scale(ax)
     if solved.any():
         x, y = world.place(shown.descriptor[solved]).T
-        size = scale(ax)
-        ring: Any = {"facecolor": "none", "edgecolor": SOLVED, "lw": 0.9 * size}
+        ring: Any = {"facecolor": "none", "edgecolor": style.SOLVED, "lw": 0.9 * size}
         ax.scatter(x, y, s=24 * size**2, label="solution", zorder=4, rasterized=True, **ring)
     for path in shown.paths:
-        style: Any = {"color": SOLVED, "lw": scale(ax), "zorder": 4, "path_effects": halo(ax)}
-        ax.plot(*path.T, label="path of a solution", **style)
-    drawn = f"{most} of " if most < number else ""
+        way: Any = {"color": style.SOLVED, "lw": size, "zorder": 4, "path_effects": halo(ax)}
+        ax.plot(*path.T, label="path of a solution", **way)
+    drawn = f"{len(some)} of " if len(some) < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
     outside = beyond(world, shown.descriptor)
     ax.set_title(f"{drawn}{number} behaviors, {solutions}{outside}")
 
 
 def paint_lineage(shown: Lineage, ax: Axes) -> None:
-    """Draw what `gather.lineage` found."""
     world, size = shown.scene, scale(ax)
     _draw_behaviors(ax, world, shown.descriptor, shown.born, "generation of birth", 30.0)
-    some = np.linspace(0, len(shown.others) - 1, min(len(shown.others), MOST_PATHS)).astype(int)
-    faint: Any = {"s": 7 * size**2, "lw": 0, "color": WALL, "alpha": 0.25, "rasterized": True}
-    ax.scatter(*world.place(shown.others[some]).T, label="evaluated", zorder=0.5, **faint)
+    others = world.place(shown.others[_spread(len(shown.others), MOST_PATHS)])
+    faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
+    ax.scatter(*others.T, label="evaluated", zorder=0.5, rasterized=True, **faint)
     x, y = world.place(shown.descriptor).T
     if not world.paths:
-        ax.plot(x, y, color=INK, lw=0.8 * size, zorder=3, label="from parent to child")
+        ax.plot(x, y, color=style.INK, lw=0.8 * size, zorder=3, label="from parent to child")
     words = "solution" if shown.solved[-1] else "individual"
-    ring: Any = {"mfc": "none", "mec": SOLVED, "ms": 8 * size, "mew": 1.5 * size, "zorder": 6}
+    ring: Any = {"mfc": "none", "mec": style.SOLVED, "ms": 8 * size, "mew": 1.5 * size, "zorder": 6}
     ax.plot(x[-1:], y[-1:], "o", ls="", label=words, path_effects=halo(ax), **ring)
     generations = "1 ancestor" if len(shown.id) == 2 else f"{len(shown.id) - 1} ancestors"
     outside = beyond(world, shown.descriptor)
@@ -72,7 +58,6 @@ def paint_lineage(shown: Lineage, ax: Axes) -> None:
 
 
 def paint_archive(shown: Archived, ax: Axes) -> None:
-    """Draw what `gather.archive` found."""
     _draw_behaviors(ax, shown.scene, shown.descriptor, shown.entered, "generation of entry")
     number = len(shown.descriptor)
     outside = beyond(shown.scene, shown.descriptor)
@@ -80,9 +65,8 @@ def paint_archive(shown: Archived, ax: Axes) -> None:
 
 
 def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
-    """Draw what `gather.novelty_map` found."""
     ranks = rank_norm(shown.novelty[np.isfinite(shown.novelty)])
-    image = ax.imshow(shown.novelty, NOVELTY, ranks, **_cells_over(shown.over))
+    image = ax.imshow(shown.novelty, style.NOVELTY, ranks, **_cells_over(shown.over.extent))
     colorbar(ax, image, "novelty, by rank")
     draw_world(ax, shown.scene)
     people = shown.living.descriptor
@@ -94,8 +78,7 @@ def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
 
 
 def paint_elites(shown: Elites, ax: Axes) -> None:
-    """Draw what `gather.elites` found."""
-    image = ax.imshow(shown.fitness, NOVELTY, **_cells_over(shown.over))
+    image = ax.imshow(shown.fitness, style.NOVELTY, **_cells_over(shown.over.extent))
     colorbar(ax, image, "fitness of the elite")
     draw_world(ax, shown.scene)
     height, width = shown.fitness.shape
@@ -104,11 +87,10 @@ def paint_elites(shown: Elites, ax: Axes) -> None:
 
 
 def paint_population(shown: Living, ax: Axes) -> None:
-    """Draw what `gather.population` found."""
     world, novelty = shown.scene, shown.novelty
-    colors: Any = {"cmap": NOVELTY, "norm": rank_norm(novelty)}
+    colors: Any = {"cmap": style.NOVELTY, "norm": rank_norm(novelty)}
     if world.paths:
-        draw_paths(ax, world, shown.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
+        _draw_paths(ax, world, shown.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.place(shown.descriptor).T
     size = scale(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
@@ -119,8 +101,14 @@ def paint_population(shown: Living, ax: Axes) -> None:
     ax.set_title(f"population of generation {shown.generation}{outside}")
 
 
-def _cells_over(world: Scene) -> dict[str, Any]:
-    return {"origin": "lower", "extent": world.extent, "interpolation": "nearest"}
+def _spread(number: int, most: int) -> Int[np.ndarray, " n"]:
+    """So many rows, or the most, evenly spread."""
+    return np.linspace(0, number - 1, min(number, most)).astype(int)
+
+
+def _cells_over(extent: tuple[Any, ...]) -> dict[str, Any]:
+    """How `imshow` draws cells whose first row is the lowest."""
+    return {"origin": "lower", "extent": extent, "interpolation": "nearest"}
 
 
 def halo(ax: Axes) -> list[Any]:
@@ -130,17 +118,10 @@ def halo(ax: Axes) -> list[Any]:
 
 def draw_world(ax: Axes, world: Scene) -> None:
     """The world's floor, walls, areas and start, with room at its border for whole points."""
-    ax.set_facecolor(FLOOR)
+    ax.set_facecolor(style.FLOOR)
     if world.walls is not None:
-        image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
-        ax.imshow(
-            image,
-            origin="lower",
-            extent=world.walls_extent,
-            cmap=color,
-            interpolation="nearest",
-            zorder=2,
-        )
+        image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([style.WALL])
+        ax.imshow(image, cmap=color, zorder=2, **_cells_over(world.walls_extent))
     size = 0.5 + 0.5 * scale(ax)
     ring: Any = {"mfc": "none", "mew": 2.0 * size, "ms": 8 * size, "ls": ""}
     for area in world.areas:  # above all else, since they are what there is to reach
@@ -148,17 +129,13 @@ def draw_world(ax: Axes, world: Scene) -> None:
         ax.add_patch(Circle((area.x, area.y), area.radius, fill=False, zorder=5, **edge))
         ax.plot([], [], "o", mec=area.color, label=area.name, **ring)  # for the legend
     if world.start is not None:
-        ax.plot(
-            *world.start, "o", mec=START, label="start", zorder=6, **ring, path_effects=halo(ax)
-        )
+        ring |= {"mec": style.START, "label": "start", "path_effects": halo(ax)}
+        ax.plot(*world.start, "o", zorder=6, **ring)
     low, high = np.array(world.low), np.array(world.high)
     (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)
     ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))
-    ax.set(
-        xlabel=world.axes[0],
-        ylabel=world.axes[1],
-        aspect="auto" if world.walls is None else "equal",
-    )
+    ax.set(xlabel=world.axes[0], ylabel=world.axes[1])
+    ax.set_aspect("auto" if world.walls is None else "equal")
 
 
 def _draw_behaviors(
@@ -170,22 +147,22 @@ def _draw_behaviors(
     area: float = 7.0,
 ) -> None:
     if world.paths:
-        artist: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
+        look: Any = {"cmap": style.TIME, "lw": 0.6, "alpha": 0.7}
+        artist: Any = _draw_paths(ax, world, behaviors, generations, **look)
     else:
         x, y = world.place(behaviors).T
         dot: Any = {"s": area * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
-        artist = ax.scatter(x, y, c=generations, cmap=TIME, **dot)
+        artist = ax.scatter(x, y, c=generations, cmap=style.TIME, **dot)
     artist.set_clim(0, max(generations.max(), 1))
     colorbar(ax, artist, label).ax.locator_params("y", integer=True)
     draw_world(ax, world)
 
 
-def draw_paths(
-    ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any
+def _draw_paths(
+    ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **look: Any
 ) -> LineCollection:
     """Behaviors that are paths, from the world's start on, coloured by values."""
-    lines = LineCollection(
-        list(with_start(world, descriptors)), array=values, rasterized=True, **style
-    )
+    paths = list(with_start(world, descriptors))
+    lines = LineCollection(paths, array=values, rasterized=True, **look)
     ax.add_collection(lines)
     return lines

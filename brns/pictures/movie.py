@@ -78,9 +78,7 @@ def write_individual(
     task = innermost(record.search.task)
     if not isinstance(task, Filmed):
         name = type(task).__name__
-        raise ValueError(
-            f"a movie of an individual needs a task with a method `film`; {name} has none"
-        )
+        raise ValueError(f"a movie of an individual needs a task with `film`; {name} has none")
     film = task.film(genotype(record, individual))
     return _save(Path(out), track(film.pictures, "Drawing", film.most), film.per_second)
 
@@ -112,9 +110,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
         ValueError: for the founders alone.
     """
     if not record.last:
-        raise ValueError(
-            f"a movie needs 2 generations or more; {record.path} has the founders alone"
-        )
+        raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
     moments = np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist()
     states = last_states(record, moments) if has_map(record) else [None] * len(moments)
     with house_style():
@@ -122,7 +118,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
         layout = ConstrainedLayoutEngine(w_pad=0.25)
         figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
         ax = figure.subplots()
-    canvas = FigureCanvasAgg(figure)
+    canvas, name = FigureCanvasAgg(figure), method(record)
     novelty = None
     for now, state in zip(moments, states, strict=True):
         living = gather.population(record, now)
@@ -134,8 +130,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
                 paint_population(living, ax)
             else:
                 paint_novelty_map(novelty._replace(living=living), ax)
-            title = f"{method(record)}, seed {record.seed}, generation {now} of {record.last}"
-            add_title(ax, title)
+            add_title(ax, f"{name}, seed {record.seed}, generation {now} of {record.last}")
             if not figure.legends:
                 legend_below(figure)
             canvas.draw()
@@ -152,9 +147,7 @@ def _save(
     if out.suffix not in (".gif", ".mp4"):
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
-        raise ValueError(
-            "an .mp4 is made by ffmpeg, which is not installed: install it, or name a .gif"
-        )
+        raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
     with replacing(out) as temporary:
         if out.suffix == ".gif":
             _write_gif(temporary, iter(pictures), frames_per_second, same_colors)

@@ -1,7 +1,6 @@
 """What a notebook shows of a record, and of a list of records: its state, some numbers and a small
 picture."""
 
-import base64
 import html
 from collections.abc import Sequence
 
@@ -11,7 +10,7 @@ from brns.metrics.measures import MEASURES
 from brns.pictures import gather
 from brns.pictures.maps import paint_behaviors
 from brns.pictures.records import method
-from brns.pictures.style import NotebookFigure, house_style, png
+from brns.pictures.style import NotebookFigure, data_url, house_style, png
 from brns.runs.files import RecordError
 from brns.runs.record import Record
 
@@ -32,20 +31,14 @@ def table(records: Sequence[Record]) -> str:
     Returns:
         A row for each of the first 50, with a picture where there are at most 12.
     """
-    measures = []
-    for name in SHOWN:
-        if any(_has(record, name) for record in records):
-            measures.append(name)
+    measures = [name for name in SHOWN if any(_has(record, name) for record in records)]
     pictured = len(records) <= PICTURES
     titles = [MEASURES[name].title for name in measures]
     lines = [_line("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
     for record in records[:LISTED]:
-        ended = (
-            f"{record.last}"
-            if record.last >= record.planned
-            else (f"{record.last} of {record.planned}")
-        )
-        words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}", ended]
+        planned = f" of {record.planned}" if record.last < record.planned else ""
+        words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}"]
+        words.append(f"{record.last}{planned}")
         for name in measures:
             value = MEASURES[name].function(record) if _has(record, name) else None
             words.append(format_number(None if value is None else float(value)))
@@ -76,6 +69,6 @@ def _picture(record: Record) -> str:
         except RecordError as error:  # damaged: what can be read stands beside it
             return html.escape(f"no picture: {error}")
         ax.set(title="", xlabel="", ylabel="")
-        data = base64.b64encode(png(figure, dpi=90)).decode()
+        source = data_url(png(figure, dpi=90))
     words = "Every behavior that was evaluated, early ones light and late ones dark"
-    return f'<img alt="{words}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{words}" src="{source}">'

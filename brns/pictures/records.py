@@ -28,7 +28,7 @@ def method(record: Record) -> str:
     """A run's method as the command line calls it.
 
     Args:
-        record: a run.
+        record: the run.
 
     Returns:
         Its estimator, and the settings that were changed.
@@ -43,13 +43,13 @@ def method(record: Record) -> str:
 
 
 def methods(records: Runs) -> dict[str, list[Record]]:
-    """Runs by method, the seeds of each in order.
+    """Runs by method.
 
     Args:
         records: a run or runs.
 
     Returns:
-        The runs of each method, whose experiment is the same, by its label.
+        The runs of one experiment by its label, the seeds in order.
 
     Raises:
         ValueError: for no run, runs of different tasks, and the same run given twice.
@@ -61,10 +61,9 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     groups: dict[str, dict[int, Record]] = {}
     for record in records:
         if different := diff(first.world, record.world):
-            both = f"{first.path} and {record.path}"
             raise ValueError(
-                f"{both} are runs of different tasks; compare runs of one task: "
-                f"{format_diff(different)}"
+                f"{first.path} and {record.path} are runs of different tasks; compare runs of one "
+                f"task: {format_diff(different)}"
             )
         # Workers and chunks change no answer.
         experiment = {**record.experiment, "task": record.world}
@@ -165,14 +164,11 @@ def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.nda
 
 def least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
-    fitness = np.concatenate(
-        [rows for record in records for rows in evaluated_column(record, "fitness")]
-    )
-    if fitness.min() == fitness.max():
-        raise ValueError(
-            f"{what} needs a task with fitness, and every individual has {fitness.min():g}"
-        )
-    return float(fitness.min())
+    fitness = [np.concatenate(evaluated_column(record, "fitness")) for record in records]
+    least, most = min(map(np.min, fitness)), max(map(np.max, fitness))
+    if least == most:
+        raise ValueError(f"{what} needs a task with fitness, and every individual has {least:g}")
+    return float(least)
 
 
 def uniformity_of_record(record: Record) -> np.ndarray:

@@ -40,12 +40,10 @@ def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
         region, _ = label(free)
         free = region == region[row, column] if free[row, column] else free
     n = cells * PLACES
-    x, y = (
-        a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True)
-    )
-    return (
-        free[np.ix_(*_pixels(world, x, y))].reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
-    )
+    low, high = np.array([world.low, world.high])[..., None]
+    x, y = low + (np.arange(n) + 0.5) / n * (high - low)
+    places = free[np.ix_(*_pixels(world, x, y))]
+    return places.reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
 
 
 def _pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:

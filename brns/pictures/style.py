@@ -1,11 +1,13 @@
 """How the figures look: type, colours, legends, colour bars and files; what several seeds become, a
 line and a band."""
 
+import base64
 import contextlib
 import io
 import os
 import textwrap
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -115,10 +117,8 @@ class NotebookFigure(Figure):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches.
-
-    In a notebook with inline figures pyplot knows it, and shows it when the cell ends.
-    """
+    """A figure of so many inches. In a notebook with inline figures pyplot knows it, and shows it
+    when the cell ends."""
     # Maps keep their shape, so that their layout is a little off.
     layout = ConstrainedLayoutEngine(w_pad=0.1)
     size: Any = {"figsize": (width, height), "layout": layout}
@@ -129,12 +129,18 @@ def new_figure(width: float, height: float) -> Figure:
     return pyplot.figure(FigureClass=NotebookFigure, **size)
 
 
-def scale(ax: Axes) -> float:
-    """By how much points and lines are smaller in a small panel: 1 in those of the screen."""
+def panel_inches(ax: Axes) -> tuple[float, float]:
+    """A panel's share of its figure, in inches: its width and height."""
     figure: Any = ax.figure
     place: Any = ax.get_subplotspec()
-    columns = place.get_gridspec().ncols if place else 1
-    return float(np.clip(figure.get_figwidth() / columns / PANEL, 0.3, 1.0))
+    rows, columns = place.get_gridspec().get_geometry() if place else (1, 1)
+    return figure.get_figwidth() / columns, figure.get_figheight() / rows
+
+
+def scale(ax: Axes) -> float:
+    """By how much points and lines are smaller in a small panel: 1 in those of the screen."""
+    width, _ = panel_inches(ax)
+    return float(np.clip(width / PANEL, 0.3, 1.0))
 
 
 def rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
@@ -144,11 +150,9 @@ def rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
     if len(values) < 2:
         return Normalize(values[0], values[0] + 1)
     ranks = (np.cumsum(times) - times / 2) / len(novelty)
-    scale = (
-        lambda value: np.interp(value, values, ranks),
-        lambda rank: np.interp(rank, ranks, values),
-    )
-    return FuncNorm(scale, values[0], values[-1])
+    to_rank = partial(np.interp, xp=values, fp=ranks)
+    to_value = partial(np.interp, xp=ranks, fp=values)
+    return FuncNorm((to_rank, to_value), values[0], values[-1])
 
 
 def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
@@ -168,11 +172,9 @@ def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
 def add_title(ax: Axes, text: str) -> None:
     """Put a text above a panel's title, in lines no longer than the panel is wide."""
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
-    place: Any = ax.get_subplotspec()
-    figure: Any = ax.figure
     points: Any = ax.title.get_fontsize()
     # without the axis' numbers and label, of about nine letters
-    inches = figure.get_figwidth() / place.get_gridspec().ncols - 0.09 * points
+    inches = panel_inches(ax)[0] - 0.09 * points
     most = max(int(inches / (0.0085 * points)), 12)
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
@@ -195,6 +197,11 @@ def png(figure: Figure, **options: Any) -> bytes:
     return small.getvalue()
 
 
+def data_url(content: bytes, kind: str = "png") -> str:
+    """An image as the source of one in a page."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
 def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     """Write a figure to a file, whole or not at all.
 
@@ -202,7 +209,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     at most 256 colours.
 
     Args:
-        figure: one of `brns.pictures`, or any of matplotlib.
+        figure: any of matplotlib.
         path: its suffix says the format.
         **options: those of matplotlib's `savefig`, such as `dpi`.
 
@@ -287,26 +294,21 @@ def bands(
         ((band < 0).any() and not (values < 0).any()) or (most is not None and (band > most).any())
         for band, values in zip(deviations, groups, strict=True)
     )
-    if several and (beyond or quartiles):
-        ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
-        return Bands(ends, f"median and quartiles, {_shared_seed_count(groups)}")
-    return Bands(deviations, f"mean ± deviation, {_shared_seed_count(groups)}" if several else "")
-
-
-def _shared_seed_count(groups: Sequence[Float[np.ndarray, "_ _"]]) -> str:
-    """How many seeds, where all groups have as many."""
+    if not several:
+        return Bands(deviations, "")
     numbers = {len(values) for values in groups}
-    return f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
+    seeds = f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
+    if beyond or quartiles:
+        ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
+        return Bands(ends, f"median and quartiles, {seeds}")
+    return Bands(deviations, f"mean ± deviation, {seeds}")
 
 
 def wrapped(ax: Axes, *texts: str) -> str:
     """Texts in lines of their own that are no longer than the axes are high, as far as one knows
     before the layout."""
-    figure: Any = ax.figure
-    place: Any = ax.get_subplotspec()
-    rows = place.get_gridspec().nrows if place else 1
     points = matplotlib.rcParams["font.size"]
-    most = max(int(0.8 * figure.get_figheight() / rows / (0.0082 * points)), 12)
+    most = max(int(0.8 * panel_inches(ax)[1] / (0.0082 * points)), 12)
     return "\n".join(textwrap.fill(text, most) for text in texts if text)
 
 
@@ -353,7 +355,7 @@ def draw_band(
         x: the places.
         band: the middle, the lower and the upper end.
         look: of the method.
-        place: of the first marker, from 0 to 1 of the way to the second: lines that lie on each
+        place: of the first marker, from 0 to 1 of the way to the second: so lines that lie on each
             other have theirs apart.
     """
     ax.set_facecolor("white")
@@ -375,43 +377,36 @@ def label_ends(ax: Axes, most: float = 0.36) -> bool:
     """
     figure: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+    labels = [str(line.get_label()) for line in lines]
     ends = [np.asarray(line.get_xydata(), float)[-1] for line in lines]
     points = matplotlib.rcParams["font.size"]
-    inches = 0.0078 * points * max((len(str(line.get_label())) for line in lines), default=0)
+    inches = 0.0078 * points * max(map(len, labels), default=0)
     gap = 1.25 * points / 72 / (0.7 * figure.get_figheight())
-    if (
-        len(lines) * gap > 1
-        or inches > most * figure.get_figwidth()
-        or len({end[0] for end in ends}) != 1
-        or not np.isfinite(ends).all()
-    ):
+    roomy = len(lines) * gap <= 1 and inches <= most * figure.get_figwidth()
+    if not roomy or len({x for x, _ in ends}) != 1 or not np.isfinite(ends).all():
         return False
     ax.set_xlim(right=ends[0][0])
     heights = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
-    for line, height, place in zip(lines, heights, spread(heights.tolist(), gap), strict=True):
-        color = line.get_color()
-        ax.plot(
-            [1.0, 1.03], [height, place], color=color, lw=0.8, transform=ax.transAxes, clip_on=False
-        )
-        label = str(line.get_label())
-        # the colour of an axes' own text, which a user's style may make light
-        ink: Any = ax.xaxis.label.get_color()
-        ax.text(1.04, place, label, va="center", transform=ax.transAxes, color=ink)
+    # the colour of an axes' own text, which a user's style may make light
+    ink: Any = ax.xaxis.label.get_color()
+    place: Any = {"transform": ax.transAxes}
+    for i, beside in enumerate(spread(heights.tolist(), gap)):
+        color = lines[i].get_color()
+        ax.plot([1.0, 1.03], [heights[i], beside], color=color, lw=0.8, clip_on=False, **place)
+        ax.text(1.04, beside, labels[i], va="center", color=ink, **place)
     return True
 
 
-def spread(heights: Iterable[float], gap: float) -> list[float]:
+def spread(heights: Sequence[float], gap: float) -> list[float]:
     """The heights, moved apart until neighbours have a gap, in the same order and within 0 and
     1."""
-    heights = list(heights)
-    order = sorted(range(len(heights)), key=lambda i: heights[i])
-    places = dict.fromkeys(order, 0.0)
-    least = 0.0
+    order = np.argsort(heights, kind="stable")
+    places = list(heights)
+    least, highest = 0.0, 1.0
     for i in order:
-        places[i] = max(heights[i], least)
+        places[i] = max(places[i], least)
         least = places[i] + gap
-    highest = 1.0
     for i in reversed(order):
         places[i] = min(places[i], highest)
         highest = places[i] - gap
-    return [places[i] for i in range(len(heights))]
+    return places

@@ -1,6 +1,5 @@
 """The page of a report, which `page.html` shows."""
 
-import base64
 import io
 import math
 import os
@@ -19,7 +18,7 @@ from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import FIGURES, draw
 from brns.pictures.records import explain_left_out, has_map, methods, scene_of
 from brns.pictures.report import view
-from brns.pictures.style import NOVELTY, SOLVED, png
+from brns.pictures.style import NOVELTY, SOLVED, data_url, png
 from brns.runs.files import replacing
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
@@ -55,9 +54,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference = next(iter(runs))
-    lengths = {}
-    for label, seeds in runs.items():
-        lengths[label] = {record.last for record in seeds}
+    lengths = {label: {record.last for record in seeds} for label, seeds in runs.items()}
     drawn, not_drawn = {}, {}
     names = [name for name, figure in FIGURES.items() if not figure.timed]
     for name in track(names, "Drawing", len(names)):
@@ -122,10 +119,8 @@ def table(
             for measure, value in summary(record, of_paths=of_paths).items():
                 of_methods = values.setdefault(measure, {each: {} for each in runs})
                 of_methods[name][record.seed] = value
-    seeds_of = {}
-    for name, seeds in runs.items():
-        seeds_of[name] = [record.seed for record in seeds]
-    tests = differences(values, seeds_of)
+    numbers = {name: [record.seed for record in seeds] for name, seeds in runs.items()}
+    tests = differences(values, numbers)
     rows = {}
     for measure, of_methods in values.items():
         rows[measure] = []
@@ -160,9 +155,10 @@ def differences(
 def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
     """The source of a figure's image, and whether it is wide. Maps have thousands of points: they
     are pixels."""
-    buffer = io.BytesIO(png(figure, dpi=100) if wide else b"")
-    if not wide:
+    if wide:
+        image = data_url(png(figure, dpi=100))
+    else:
+        buffer = io.BytesIO()
         figure.savefig(buffer, format="svg")
-    kind = "png" if wide else "svg+xml"
-    image = f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+        image = data_url(buffer.getvalue(), "svg+xml")
     return image, bool(figure.get_figwidth() > 8)

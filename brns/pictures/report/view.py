@@ -15,7 +15,7 @@ from brns.pictures import gather
 from brns.pictures.gather import Living, NoveltyMap
 from brns.pictures.records import has_map, last_states, scene_of
 from brns.pictures.scenes import with_start
-from brns.pictures.style import NOVELTY, WALL, rank_norm
+from brns.pictures.style import NOVELTY, WALL, data_url, rank_norm
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
@@ -143,4 +143,4 @@ def _encoded(array: np.ndarray, kind: str) -> str:
 def _image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="png", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return data_url(buffer.getvalue())
