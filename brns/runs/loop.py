@@ -381,8 +381,9 @@ def _compute(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None
                     begun = time.monotonic()
                 yield saved
         finally:
+            writers.shutdown()  # they may have been given more than `saving` holds, by Ctrl-C
             for each in saving:
                 each.result()
-            if first.stored < first.number:
-                for run in runs:
+            for run in runs:
+                if run.stored < run.number:
                     run.checkpoint(run.state)
