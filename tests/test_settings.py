@@ -9,6 +9,7 @@ import functools
 import json
 import math
 import pathlib
+import random
 from typing import Any
 
 import equinox as eqx
@@ -266,6 +267,7 @@ PAIRS = [
     (np.array([1 + 1j]), np.array([1 + 2j])),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
     (np.zeros(100), np.zeros(100, int)),
+    (collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1)),
     (np.dtype("float32"), np.dtype("float64")),
     (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
     (jax.random.key(0), jax.random.key(1)),
@@ -302,6 +304,14 @@ def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
 def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
     with pytest.raises(SettingsError, match=r"give (the search|search=)"):
         part_from_json(through_json(part_to_json(Held(other))), Held(one))
+
+
+@pytest.mark.parametrize("kind", [Held, Plain])
+@pytest.mark.parametrize("draw", [np.random.default_rng, np.random.RandomState, random.Random])
+def test_a_generator_of_random_numbers_is_no_setting(kind, draw):
+    for value in (draw(0), {"draws": [draw(0)]}):
+        with pytest.raises(SettingsError, match=r"is a random generator.*default_rng\(jax"):
+            refuse_unrecorded(kind(value), "task")
 
 
 def test_of_a_part_that_is_another_the_change_tells_what_it_has():

@@ -1,5 +1,6 @@
 """A part and its settings as JSON, and rebuilt from it."""
 
+import collections
 import contextlib
 import dataclasses
 import enum
@@ -8,6 +9,7 @@ import hashlib
 import importlib
 import json
 import pathlib
+import random
 import sys
 import types
 import typing
@@ -43,7 +45,8 @@ def part_to_json(part: Any) -> Any:
         return {"name": name, "items": sorted(map(part_to_json, part), key=json.dumps)}
     if isinstance(part, Mapping):
         pairs = [part_to_json(pair) for pair in part.items()]
-        return {"name": name, "items": sorted(pairs, key=json.dumps)}
+        ordered = isinstance(part, collections.OrderedDict)
+        return {"name": name, "items": pairs if ordered else sorted(pairs, key=json.dumps)}
     if isinstance(part, Sequence) and not isinstance(part, range):
         return [part_to_json(item) for item in part]
     if is_array(part):
@@ -123,7 +126,14 @@ def _is_value(thing: Any) -> bool:
     if thing is None or isinstance(thing, bool | int | float | enum.Enum | functools.partial):
         return True
     part = dataclasses.is_dataclass(thing) or bool(_function_name(thing))
-    return part or is_array(thing) or _is_library_value(thing)
+    return part or is_array(thing) or _is_library_value(thing) or _is_generator(thing)
+
+
+def _is_generator(thing: Any) -> bool:
+    """Whether random numbers are drawn from it."""
+    import numpy as np
+
+    return isinstance(thing, random.Random | np.random.Generator | np.random.RandomState)
 
 
 def public_fields(part: Any) -> list[dataclasses.Field]:
@@ -144,8 +154,9 @@ def refuse_unrecorded(part: Any, name: str) -> None:
     """A `SettingsError`, which calls the part so, where it holds a value that `part_to_json` cannot
     tell from another one.
 
-    That is an object that compares by value, and has no public attribute that is a value itself.
-    Objects that compare by identity, such as simulators, are no settings.
+    That is an object that compares by value, and has no public attribute that is a value itself;
+    and a generator of random numbers. Other objects that compare by identity, such as simulators,
+    are no settings.
     """
     if isinstance(part, functools.partial):
         inner = {"args": part.args, **part.keywords}
@@ -154,16 +165,22 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         refuse_unrecorded(list(part), name)
     elif isinstance(part, tuple | list | Set):
         inner = {f"{row}": value for row, value in enumerate(part)}
-    elif dataclasses.is_dataclass(part) and not isinstance(part, type):
-        inner = _settings_of(part)
+    elif _is_generator(part):
+        raise SettingsError(
+            f"{name} is a random generator, and a run that is resumed would draw its numbers "
+            "again: in evaluate make numpy.random.default_rng(jax.random.key_data(key)), or begin "
+            "its name with _ where evaluate draws none"
+        )
+    elif is_array(part) or _function_name(part) or isinstance(part, type):
+        return
     else:
-        by_value = type(part).__eq__ is not object.__eq__
+        inner = _settings_of(part)
+        by_value = type(part).__eq__ is not object.__eq__ and not dataclasses.is_dataclass(part)
         if by_value and part_to_json(part) == {"name": type(part).__name__}:
             raise SettingsError(
                 f"{name} is a {type(part).__name__}, of which a record cannot keep the value: "
                 "give it as numbers, strings, arrays or a dataclass, or begin its name with _"
             )
-        return
     for key, value in inner.items():
         refuse_unrecorded(value, f"{name}.{key}")
 
@@ -216,7 +233,7 @@ def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
     return validate(what, hint, value, document=True)
 
 
-REBUILT = ("Path", "bytes", "set", "frozenset", "dict")
+REBUILT = ("Path", "bytes", "set", "frozenset", "dict", "OrderedDict")
 """values that are rebuilt, beside members of an Enum that is the user's"""
 
 
@@ -239,7 +256,7 @@ def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -
                 f"of more than {SMALL} bytes there is a digest: give the search that has them"
             )
         return bytes.fromhex(description["hex"])
-    if name != "dict":
+    if name in ("set", "frozenset"):
         kind = set if name == "set" else frozenset
         return kind(_setting_from_json(name, Any, item, None) for item in description["items"])
     present = original if isinstance(original, Mapping) else {}
@@ -247,7 +264,7 @@ def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -
     for key, value in description["items"]:
         key = _setting_from_json(name, Any, key, None)
         values[key] = _setting_from_json(name, Any, value, present.get(key))
-    return values
+    return collections.OrderedDict(values) if name == "OrderedDict" else values
 
 
 def equal(before: Any, after: Any) -> bool:
