@@ -132,7 +132,7 @@ class Metadata(pydantic.BaseModel):
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         return [*self.other_settings(search), *changed_values(self.sources, search)]
 
-    def summed(self) -> int:
+    def compute_checksum(self) -> int:
         """The checksum that it should have."""
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
@@ -187,7 +187,7 @@ def new(
 
 def write(store: Store, metadata: Metadata) -> None:
     """Write a run's `run.json`, whole or not at all."""
-    metadata.checksum = metadata.summed()
+    metadata.checksum = metadata.compute_checksum()
     store.write_facts(metadata.model_dump_json(indent=1).encode())
 
 
@@ -207,7 +207,7 @@ def read(store: Store) -> Metadata:
         raise RecordError(
             f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}"
         ) from None
-    if metadata.checksum != metadata.summed():
+    if metadata.checksum != metadata.compute_checksum():
         raise RecordError(f"{file} is damaged: its checksum does not match. Take a copy of it")
     return metadata
 

@@ -249,7 +249,7 @@ class Record:
         if name == GENOTYPE:
             return np.stack([self._offspring(g) for g in generations])
         who, column = name.split(".")
-        return np.stack([self._facts(g)[who][column] for g in generations])
+        return np.stack([self._stored(g)[who][column] for g in generations])
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation.
@@ -284,12 +284,12 @@ class Record:
 
     def _descriptors_learned(self, number: int) -> np.ndarray:
         """The descriptors of a generation's offspring, without those who failed."""
-        offspring = self._facts(number, "offspring")["offspring"]
+        offspring = self._stored(number, "offspring")["offspring"]
         return offspring["descriptor"][~offspring["failed"]]
 
     def _parents(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
-        credit, even = self._facts(number)["credit"], search.mixture.initial_credit()
+        credit, even = self._stored(number)["credit"], search.mixture.initial_credit()
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
@@ -343,7 +343,7 @@ class Record:
         """The solution set S of Algorithm 1: every success once, with genotype,
         behavior and generation of birth.
         """
-        born = [self._facts(g)["offspring"] for g in range(self.last + 1)]
+        born = [self._stored(g)["offspring"] for g in range(self.last + 1)]
         return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
@@ -368,7 +368,7 @@ class Record:
             RecordError: where the run does not have the generation.
         """
         number = self.last if generation is None else generation
-        return self._with_genotypes(self._facts(number)["survivors"])
+        return self._with_genotypes(self._stored(number)["survivors"])
 
     def _with_genotypes(self, table: np.ndarray) -> Population:
         columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
@@ -393,7 +393,7 @@ class Record:
         """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
-            everyone = self._facts(g)["offspring"]["id"]
+            everyone = self._stored(g)["offspring"]["id"]
             requested = np.isin(everyone, ids[born == g])
             genotypes = self._offspring(g, requested)[requested]
             rows |= dict(zip(everyone[requested].tolist(), genotypes, strict=True))
@@ -402,36 +402,36 @@ class Record:
                 f"{self.path} has no individuals {format_range(unknown)} that were born in these "
                 "generations"
             )
-        nobody = self._facts(0)[GENOTYPE][:0]
+        nobody = self._stored(0)[GENOTYPE][:0]
         return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
 
     def _offspring(self, number: int, requested: np.ndarray | None = None) -> np.ndarray:
         """The genotypes of those who were born in a generation; without those requested
         any may be zeros.
         """
-        facts = self._facts(number)
+        facts = self._stored(number)
         stored, genotypes = facts["stored"], facts[GENOTYPE]
         lacking = ~stored if requested is None else requested & ~stored
         everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
         if lacking.any():
-            everybody = self._made_again(number)
+            everybody = self._remake_genotypes(number)
         everybody[stored] = genotypes
         return everybody
 
-    def _made_again(self, number: int) -> np.ndarray:
+    def _remake_genotypes(self, number: int) -> np.ndarray:
         """The genotypes of a generation made again; up to rounding with a word, otherwise not."""
         again, likeness = self._remake(number)
         only = f"{self.path} has only genotypes of survivors and solutions"
         if likeness == "other":
             raise RecordError(
                 f"{only}, and those of the others in generation {number} cannot be made again "
-                f"here: {self._other_than_here(number)}"
+                f"here: {self._explain_difference(number)}"
             )
         if likeness == "rounded" and not self._rounded:
             self._rounded = True
             text = (
                 f"{only}; those of others, as in generation {number}, are made again up to "
-                f"rounding: {self._other_than_here(number)}"
+                f"rounding: {self._explain_difference(number)}"
             )
             warnings.warn(escape_control(text), stacklevel=2)
         return again
@@ -441,7 +441,7 @@ class Record:
         key = keys(jax.random.key(self.seed), number)[0]
         again = self.search.ask(self._parents(number - 1, self.search), key)
         space = self.search.task.genotype_space
-        return np.array(again.genotype), remaking.likeness(self._facts(number), again, space)
+        return np.array(again.genotype), remaking.likeness(self._stored(number), again, space)
 
     def remakes(self, number: int) -> bool:
         """Whether the genotypes of a generation are on disk,
@@ -450,9 +450,9 @@ class Record:
         Args:
             number: of the generation.
         """
-        return bool(self._facts(number)["stored"].all()) or self._remake(number)[1] != "other"
+        return bool(self._stored(number)["stored"].all()) or self._remake(number)[1] != "other"
 
-    def _other_than_here(self, number: int) -> str:
+    def _explain_difference(self, number: int) -> str:
         """What differs here from where a generation was computed, in words."""
         sessions = [part for part in self.metadata.sessions if part.after < number]
         if not sessions:
@@ -477,7 +477,7 @@ class Record:
         """
         numbers = self.generations[1:]
         some = numbers[:: max(len(numbers) // CHECKED, 1)]
-        lacking = [g for g in some if not self._facts(g, "stored")["stored"].all()]
+        lacking = [g for g in some if not self._stored(g, "stored")["stored"].all()]
         genotypes = {g: self._remake(g)[1] for g in lacking}
         wrong = [g for g in lacking if genotypes[g] != "exact"]
         if wrong:
@@ -485,7 +485,7 @@ class Record:
             text = (
                 f"{self.path}: here the genotypes of those who died at once "
                 f"{'cannot be made again' if lost else 'are made again up to rounding'} (tried: "
-                f"generations {format_range(wrong)}): {self._other_than_here(wrong[0])}. Read "
+                f"generations {format_range(wrong)}): {self._explain_difference(wrong[0])}. Read "
                 'them where they were made; genotypes="all" (--genotypes all) stores '
                 "everybody's in a run that begins"
             )
@@ -500,10 +500,10 @@ class Record:
         import pandas
 
         rows = Rows(self.behavior_space)
-        table = [rows.add(g, self._facts(g))._asdict() for g in self.generations]
+        table = [rows.add(g, self._stored(g))._asdict() for g in self.generations]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
-    def _facts(self, number: int, *tables: str) -> dict[str, np.ndarray]:
+    def _stored(self, number: int, *tables: str) -> dict[str, np.ndarray]:
         """What is on disk of a generation, read once;
         of a run that goes on no more than these tables, and anew.
         """

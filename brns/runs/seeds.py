@@ -123,7 +123,7 @@ def _compute_ahead(
     `leave` ends the evaluations that go on where not all generations were asked for.
     """
 
-    def after(before: Future[Step], keys: Key[Array, "..."]) -> Step:
+    def step_from(before: Future[Step], keys: Key[Array, "..."]) -> Step:
         return step(before.result()[0], keys)
 
     # On a CPU JAX computes in turn what one thread begins,
@@ -139,7 +139,7 @@ def _compute_ahead(
             if number < count:
                 further = zip(threads, newest, batches, strict=True)
                 newest = [
-                    thread.submit(after, before, keys) for thread, before, (_, keys) in further
+                    thread.submit(step_from, before, keys) for thread, before, (_, keys) in further
                 ]
                 begun.append(newest)
             if number >= ahead:
