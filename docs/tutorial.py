@@ -18,13 +18,8 @@ search = brns.NoveltySearch(
     task=brns.DeceptiveMaze(steps=500), population_size=40, offspring_size=40
 )
 world = search.task
-print(
-    world.genotype_space.dimension,
-    "genes; behaviors from",
-    world.behavior_space.low,
-    "to",
-    world.behavior_space.high,
-)
+box = world.behavior_space
+print(world.genotype_space.dimension, "genes; behaviors from", box.low, "to", box.high)
 
 # %% [markdown]
 # ## Run it
