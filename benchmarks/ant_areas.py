@@ -17,7 +17,6 @@ from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import method
 from brns.runs.files import write_bytes
-from brns.runs.provenance import describe_process
 
 HEADING = "# The ant's areas with the published number of steps"
 AREAS = ("one area", "two", "all three")
@@ -56,7 +55,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
             "many steps is stopped. 25 + 25 ants, NSGA-II, the default mixture of operators.",
             table(lines),
-            provenance_text({"provenance": describe_process(), "scale": "Runs: see *commit*."}),
+            provenance_text("Runs: see *commit*."),
             "",
         ]
     )

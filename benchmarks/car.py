@@ -32,7 +32,6 @@ from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
 from brns.experiments import paper_recognition
 from brns.runs.files import write_bytes
-from brns.runs.provenance import describe_process
 
 ESTIMATORS = {
     "archive k-NN": ArchiveKNN(k=15, additions=6, capacity=10000),
@@ -66,7 +65,7 @@ def main() -> None:
     if asked.out:
         size = f"{asked.individuals} individuals, {asked.generations} generations"
         scale = f"{size}; mean ± standard deviation over seeds."
-        source = provenance_text({"provenance": describe_process(), "scale": scale})
+        source = provenance_text(scale)
         write_bytes(asked.out, f"{table(rows)}\n\n{source}\n".encode())
 
 

@@ -36,7 +36,6 @@ from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import looks_of
 from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
 from brns.runs.files import write_bytes
-from brns.runs.provenance import describe_process
 
 SIZES = (100, 1000, 10_000, 100_000)
 DIMENSIONS = (2, 32, 256, 1024)
@@ -224,7 +223,7 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 def page(points: list[Point], out: Path) -> str:
     blocks = [
         TEXT,
-        provenance_text({"provenance": describe_process(), "scale": ""}),
+        provenance_text(""),
         f"![Time and memory]({out.name}.png)",
     ]
     for grows, title in TITLES.items():

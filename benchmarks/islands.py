@@ -25,7 +25,7 @@ from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.runs.files import write_bytes
-from brns.runs.provenance import commit, describe_process
+from brns.runs.provenance import commit
 
 HEADING = "# Many islands"
 EVALUATIONS = 204_800
@@ -157,7 +157,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
             "have 1,024 counters a grid, all others the default 8,192.",
             table(lines),
-            provenance_text({"provenance": describe_process(), "scale": "Default mixture."}),
+            provenance_text("Default mixture."),
             "",
         ]
     )

@@ -44,7 +44,7 @@ from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.metrics.significance import LEVEL, holm, paired
 from brns.runs.files import write_bytes
-from brns.runs.provenance import commit, describe_process
+from brns.runs.provenance import commit
 
 TILES = 500
 """cells of the tessellation; a number between those of the grids"""
@@ -426,7 +426,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "Archives of pyribs have the world's grid where the behavior has two numbers, "
             f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
             "evaluations of these worlds, as far as we know, so that there is none beside ours.",
-            provenance_text({"provenance": describe_process(), "scale": f"Runs: {commits}."}),
+            provenance_text(f"Runs: {commits}."),
             "",
         ]
     )

@@ -23,7 +23,6 @@ from brns.core import Population
 from brns.formatting import format_csv, read_csv
 from brns.metrics.saturation import SATURATED, Seen
 from brns.runs.files import write_bytes
-from brns.runs.provenance import describe_process
 from brns.runs.seeds import count_parallel_batches, generations
 from brns.search import NoveltySearch
 from brns.settings.parts import parts
@@ -119,10 +118,7 @@ def page(found: list[dict[str, Any]]) -> str:
             ]
             lines += [[one.name, one.half, *itertools.chain(*cells)]] if mine else []
         blocks.append(f"## {estimator}\n\n{table(lines)}")
-    return (
-        "\n\n".join([*blocks, provenance_text({"provenance": describe_process(), "scale": ""})])
-        + "\n"
-    )
+    return "\n\n".join([*blocks, provenance_text("")]) + "\n"
 
 
 def main() -> None:

@@ -123,7 +123,8 @@ def _costs(out: Path, results: Mapping[str, Any]) -> Costs:
 def _provenance(results: Mapping[str, Any]) -> str:
     """Where numbers come from; a command that has another name today is given with that."""
     command = results["provenance"]["command"]
-    return provenance_text(results).replace(f"`{command}`", _command(command))
+    text = provenance_text(results["scale"], results["made"], results["provenance"])
+    return text.replace(f"`{command}`", _command(command))
 
 
 def _command(command: str) -> str:

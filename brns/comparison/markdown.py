@@ -1,6 +1,5 @@
-"""What pages of results have in common: tables, where numbers come from,
-and a refusal to replace another page.
-"""
+"""What pages of results have in common: tables, where numbers come from, and a refusal to replace
+another page."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,15 +9,7 @@ from brns.runs import provenance
 
 
 def check_page(page: Path, heading: str) -> None:
-    """Check that a page may be written over.
-
-    Args:
-        page: its file.
-        heading: with which ours begin.
-
-    Raises:
-        ValueError: where there is a page that begins otherwise: it is another's.
-    """
+    """A `ValueError` where there is a page that does not begin with our heading."""
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
         raise ValueError(
             f"{page} is not a page of ours, and would be written over: take another folder (--out)"
@@ -26,11 +17,7 @@ def check_page(page: Path, heading: str) -> None:
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown.
-
-    Args:
-        lines: of cells; the first is the head.
-    """
+    """Lines of cells, of which the first is the head, as a table in Markdown."""
     head, *rows = lines
     written = []
     for line in (head, ["---"] * len(head), *rows):
@@ -39,23 +26,24 @@ def table(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(written)
 
 
-def provenance_text(results: Mapping[str, Any]) -> str:
-    """Where a table's numbers come from: what made the runs, if anything did, and what measured
-    them.
+def provenance_text(
+    scale: str,
+    made: Sequence[Mapping[str, Any]] = (),
+    measured: Mapping[str, Any] | None = None,
+) -> str:
+    """Where a page's numbers come from, in Markdown.
 
     Args:
-        results: with `provenance` and `scale`, and with `made` where other processes made the runs.
-
-    Returns:
-        In Markdown.
+        scale: of the runs, in words.
+        made: which processes made them, where others did, with the names of theirs as `rows`.
+        measured: which process measured them; by default this one.
     """
-    measured = provenance.text(results["provenance"])
-    lead = f"Command: `{results['provenance']['command']}`."
-    if "made" not in results:  # one process made and measured
-        return f"{lead} {measured} {results['scale']}"
-    several = len(results["made"]) > 1
-    lines = [f"{lead} {results['scale']}", ""]
-    for answer in results["made"]:
-        whose = f"{'; '.join(answer['rows'])}: " if several else ""
+    measured = measured or provenance.describe_process()
+    command, text = f"Command: `{measured['command']}`.", provenance.text(measured)
+    if not made:
+        return f"{command} {text} {scale}"
+    lines = [f"{command} {scale}", ""]
+    for answer in made:
+        whose = f"{'; '.join(answer['rows'])}: " if len(made) > 1 else ""
         lines.append(f"- Runs: {whose}{provenance.text(answer)}")
-    return "\n".join([*lines, f"- Measured: {measured}"])
+    return "\n".join([*lines, f"- Measured: {text}"])

@@ -30,7 +30,6 @@ from brns.pictures.style import (
     save,
 )
 from brns.runs.files import write_bytes
-from brns.runs.provenance import describe_process
 
 HEADING = "# Methods compared"
 MARKS = {"better": "**", "worse": "*"}
@@ -39,13 +38,8 @@ COLUMNS = 4
 
 
 def page_path(out: Path) -> Path:
-    """Where the page of a comparison is: OUT.md beside the folder OUT.
-
-    Args:
-        out: the folder.
-
-    Raises:
-        ValueError: where that is another page.
+    """Where the page of a comparison is: OUT.md beside the folder OUT; a `ValueError` where that is
+    another page.
     """
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
@@ -55,21 +49,16 @@ def page_path(out: Path) -> Path:
 
 def write(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
-    page = page_path(comparison.out)
-    write_bytes(comparison.out / "runs.csv", format_csv(comparison.rows).encode())
+    out, page = comparison.out, page_path(comparison.out)
+    write_bytes(out / "runs.csv", format_csv(comparison.rows).encode())
     figure = picture(comparison.worlds, comparison.results)
-    save(figure, comparison.out / "comparison.png", dpi=75)
-    save(figure, comparison.out / "comparison.pdf")
+    save(figure, out / "comparison.png", dpi=75)
+    save(figure, out / "comparison.pdf")
     write_bytes(page, text(comparison, quote(page.stem)).encode())
 
 
 def text(comparison: Comparison, folder: str) -> str:
-    """The page as Markdown; its pictures lie in `folder`.
-
-    Args:
-        comparison: what was compared.
-        folder: of the pictures, as the page names it.
-    """
+    """The page as Markdown; its pictures lie in `folder`, as the page names it."""
     reference = comparison.reference
     kappas = [facts.kappa for world in comparison.results.values() for facts in world.values()]
     unknown = np.isnan(kappas).all(axis=1).any()
@@ -104,13 +93,7 @@ def text(comparison: Comparison, folder: str) -> str:
         _by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",
         _worlds(comparison),
-        provenance_text(
-            {
-                "provenance": describe_process(),
-                "made": comparison.provenance,
-                "scale": f"{len(comparison.seeds)} seeds.",
-            }
-        ),
+        provenance_text(f"{len(comparison.seeds)} seeds.", comparison.provenance),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -120,13 +103,13 @@ def _shares(comparison: Comparison, fraction: float) -> str:
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.results.items():
         mean, deviation, _ = estimate(facts[comparison.reference].at(fraction).tolist())
-        lines.append([name, f"{mean:.0f} ± {deviation:.0f}"])
+        cells = [name, f"{mean:.0f} ± {deviation:.0f}"]
         for row in comparison.verdicts:
             if (row.world, row.fraction) == (name, fraction):
                 mark = MARKS.get(row.outcome, "")
-                lines[-1].append(
-                    f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark} ({row.effect:.2f})"
-                )
+                share = f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark}"
+                cells.append(f"{share} ({row.effect:.2f})")
+        lines.append(cells)
     return table(lines)
 
 
@@ -138,11 +121,9 @@ def _by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> st
 
 
 def _cycling(facts: MethodResult) -> str:
-    return (
-        f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
-        if np.isfinite(facts.eta).any()
-        else "-"
-    )
+    if not np.isfinite(facts.eta).any():
+        return "-"
+    return f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
 
 
 def _first(facts: MethodResult) -> str:
@@ -153,19 +134,9 @@ def _first(facts: MethodResult) -> str:
 def _worlds(comparison: Comparison) -> str:
     rows = [["world", "what it is", "half", "individuals", "generations", "cells", "counted by"]]
     for name, world in comparison.worlds.items():
-        size = f"{world.individuals} + {world.born}"
-        cells = world.cells
-        rows.append(
-            [
-                name,
-                world.title,
-                world.half,
-                size,
-                f"{world.generations}",
-                f"{cells.reachable}",
-                cells.counted,
-            ]
-        )
+        sizes = [f"{world.individuals} + {world.born}", f"{world.generations}"]
+        cells = [f"{world.cells.reachable}", world.cells.counted]
+        rows.append([name, world.title, world.half, *sizes, *cells])
     return table(rows)
 
 

@@ -160,14 +160,9 @@ def _strategies(
     rules: dict[str, Any] = {"selection_rule": "mu", "restart_rule": "basic"}
     shares = np.array_split(np.arange(terms.born), max(1, terms.born // 36))
     seeds: Any = np.random.SeedSequence(terms.seed).spawn(len(shares))
+    source = archive if restart_from is None else restart_from
     emitters = [
-        EvolutionStrategyEmitter(
-            archive if restart_from is None else restart_from,
-            **begun,
-            **rules,
-            batch_size=len(share),
-            seed=seed,
-        )
+        EvolutionStrategyEmitter(source, **begun, **rules, batch_size=len(share), seed=seed)
         for share, seed in zip(shares, seeds, strict=True)
     ]
     return Scheduler(archive, emitters, restart_from)
@@ -176,15 +171,10 @@ def _strategies(
 def _cell_archive(terms: Terms, **settings: Any) -> Any:
     from ribs.archives import CVTArchive, GridArchive
 
-    options: dict[str, Any] = {
-        "solution_dim": len(terms.x0),
-        "ranges": terms.ranges,
-        "seed": terms.seed,
-        **settings,
-    }
+    settings |= {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed}
     if terms.dims is not None:
-        return GridArchive(dims=terms.dims, **options)
-    return CVTArchive(centroids=_centroids(terms.ranges), **options)
+        return GridArchive(dims=terms.dims, **settings)
+    return CVTArchive(centroids=_centroids(terms.ranges), **settings)
 
 
 @functools.cache
@@ -200,18 +190,8 @@ def offspring_of(
     """The generations of a peer in a search's place, without end,
     after founders that its archives hold from the start.
 
-    Solutions are points of the unit box over the genotype space,
-    at whose border they are reflected.
-
-    Args:
-        peer: makes the scheduler.
-        search: of which task and sizes are taken.
-        cells: the world's, over which archives have their cells.
-        seed: of the run.
-        state: of generation 0.
-
-    Returns:
-        Generation after generation, from 1 on.
+    Solutions are points of the unit box over the genotype space, at whose border they are
+    reflected. Of the search task and sizes are taken, `state` is that of generation 0.
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space

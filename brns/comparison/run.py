@@ -76,9 +76,9 @@ def compare(
     Args:
         what: a task or a search of your own, a `World`, the name of one, several of them, or
             "suite".
-        estimators: by name; the first is the reference, with which the others are compared. Among
-            them may be methods of pyribs, such as `brns.comparison.peers.PEERS`, or any function
-            that makes a scheduler of its `Terms`.
+        estimators: by name; the first is the reference, with which the others are compared. Also
+            methods of pyribs, such as `brns.comparison.peers.PEERS`, or any function that makes a
+            scheduler of its `Terms`.
         seeds: how many, from 0 on, or a list.
         generations: of each run; by default the world's own, and 200 for a task of your own.
         out: the folder of the results.
@@ -114,23 +114,22 @@ def compare(
     for job in jobs:
         results[job.world.name][job.method], provenance = _read_result(job)
         answers.append((job.method, provenance))
-    worlds_by_name = {each.name: each for each in worlds}
     reference = jobs[0].method
     comparison = Comparison(
-        worlds_by_name,
-        results,
-        seeds,
-        reference,
-        out,
-        _operators(jobs, mutations or {"": None}),
-        group_by_answer(answers),
-        judge(results, reference),
+        worlds={each.name: each for each in worlds},
+        results=results,
+        seeds=seeds,
+        reference=reference,
+        out=out,
+        mutation=_operators(jobs, mutations or {}),
+        provenance=group_by_answer(answers),
+        verdicts=judge(results, reference),
     )
     page.write(comparison)
     return comparison
 
 
-def _operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation | None]) -> str:
+def _operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
     """The operators of all methods in words; of several the methods' names say which."""
     if any(mutations):
         return "each method with the operator that its name says"
@@ -182,36 +181,31 @@ def _methods(
 def _jobs(
     what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path
 ) -> list[_Job]:
-    jobs = []
+    jobs: dict[Path, _Job] = {}
     for each in worlds:
         base = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
         sizes = {"population_size": each.individuals, "offspring_size": each.born}
-        place = {
-            key: part_to_json(value)
-            for key, value in each.cells._asdict().items()
-            if key != "counted"
-        }
+        cells = {key: part_to_json(value) for key, value in each.cells._asdict().items()}
+        del cells["counted"]
         for name, (estimator, mutation, peer) in methods.items():
-            search = dataclasses.replace(
-                base, estimator=estimator, mutate=mutation or base.mutate, **sizes
-            )
+            parts = {"estimator": estimator, "mutate": mutation or base.mutate}
+            search = dataclasses.replace(base, **parts, **sizes)
             settings = {
                 "search": part_to_json(search),
                 "seeds": seeds,
                 "generations": each.generations,
-                "cells": place,
+                "cells": cells,
             }
             if peer is not None:
                 settings["peer"] = part_to_json(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
             path = out / "methods" / each.name / f"{file}.json"
-            jobs.append(_Job(each, name, search, peer, path, json.loads(_to_json(settings))))
-    paths = [job.path for job in jobs]
-    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
-        raise ValueError(
-            f"worlds and methods need names that make different files; got {', '.join(twice)} twice"
-        )
-    return jobs
+            if path in jobs:
+                raise ValueError(
+                    f"worlds and methods need names that make different files; got {path} twice"
+                )
+            jobs[path] = _Job(each, name, search, peer, path, json.loads(_to_json(settings)))
+    return list(jobs.values())
 
 
 def _run_missing(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
@@ -223,10 +217,8 @@ def _run_missing(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     pool = ThreadPoolExecutor(workers)
     begun = [pool.submit(_run_job, job, stop, alone) for job in jobs if not job.path.exists()]
     try:
-        for _ in track(
-            (future.result() for future in as_completed(begun)), "comparing", len(begun), progress
-        ):
-            pass
+        for future in track(as_completed(begun), "comparing", len(begun), progress):
+            future.result()
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)

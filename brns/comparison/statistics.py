@@ -1,6 +1,4 @@
-"""What the facts say: shares of the reference's coverage, tests with correction, intervals,
-and a table of them.
-"""
+"""What the facts say: shares of the reference's coverage, tests, intervals, and their table."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,30 +56,21 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
     """
     rows = []
     for fraction in FRACTIONS:
-        raw = []
+        raw, tests = [], []
         for world, methods in results.items():
             theirs = methods[reference].at(fraction)
             for method, facts in methods.items():
-                if method == reference:
-                    continue
-                ours = facts.at(fraction)
-                mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
-                raw.append(Verdict(world, method, fraction, mean, deviation, *paired(ours, theirs)))
-        tests = corrected([Difference(row.p, row.effect, row.seeds) for row in raw])
-        rows += [row._replace(p=test.p) for row, test in zip(raw, tests, strict=True)]
+                if method != reference:
+                    ours = facts.at(fraction)
+                    mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
+                    raw.append((world, method, fraction, mean, deviation))
+                    tests.append(paired(ours, theirs))
+        rows += [Verdict(*row, *test) for row, test in zip(raw, corrected(tests), strict=True)]
     return rows
 
 
 def too_few(seeds: int, tests: int) -> str:
-    """Whether seeds can confirm nothing in a table of tests.
-
-    Args:
-        seeds: how many.
-        tests: how many, corrected together.
-
-    Returns:
-        A text that says how many seeds are enough; empty where these are.
-    """
+    """How many seeds are enough where these can confirm nothing in so many tests; else empty."""
     enough = enough_seeds(tests)
     return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
 
@@ -90,14 +79,9 @@ def interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     of_worlds: bool = False,
 ) -> tuple[float, float]:
-    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds.
-
-    Args:
-        pairs: what a method and the reference cover in each world, row s by seed s of both.
-        of_worlds: whether worlds are drawn again too.
-
-    Returns:
-        The 2.5 % and 97.5 % quantiles.
+    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds,
+    and `of_worlds` too. Pairs are what a method and the reference cover in each world, row s by
+    seed s of both.
     """
     generator = np.random.default_rng(0)
     drawn_shares = []
@@ -144,24 +128,14 @@ class Comparison(NamedTuple):
         for world, methods in self.results.items():
             for method, facts in methods.items():
                 measures = {f"coverage_{round(100 * point)}": facts.at(point) for point in POINTS}
-                measures |= {
-                    "first_solved": facts.first_solved,
-                    "eta": facts.eta,
-                    "kappa": facts.kappa,
-                }
+                for name in ("first_solved", "eta", "kappa"):
+                    measures[name] = getattr(facts, name)
                 measures["milliseconds"] = np.full(len(self.seeds), facts.milliseconds)
-                rows += [
-                    {
-                        "world": world,
-                        "method": method,
-                        "seed": seed,
-                        "measure": name,
-                        "value": float(value),
-                    }
-                    for name, values in measures.items()
-                    for seed, value in zip(self.seeds, values, strict=True)
-                    if np.isfinite(value)
-                ]
+                about = {"world": world, "method": method}
+                for name, values in measures.items():
+                    for seed, value in zip(self.seeds, values, strict=True):
+                        row = {"seed": seed, "measure": name, "value": float(value)}
+                        rows += [about | row] if np.isfinite(value) else []
         return rows
 
     @property
@@ -171,16 +145,12 @@ class Comparison(NamedTuple):
 
     @property
     def untouched(self) -> list[str]:
-        """Of the distinct worlds those not used for tuning:
-        in the others a method may look better than it is.
-        """
+        """Of these the worlds not used for tuning, in which no method looks better than it is."""
         return [name for name in self.distinct if self.worlds[name].half != "tune"]
 
     @property
     def summary(self) -> list[list[str]]:
-        """Every method at the end of the run, over the distinct worlds;
-        the first line is the head.
-        """
+        """`summary_of` the distinct worlds."""
         return self.summary_of(self.distinct)
 
     def summary_of(self, worlds: Sequence[str]) -> list[list[str]]:
@@ -201,34 +171,25 @@ class Comparison(NamedTuple):
         ratio = f"of {self.reference}'s (95 %)"
         lines = [["method", "coverage, evaluated", ratio, *of_worlds, outcome]]
         for method in self.results[worlds[0]]:
+            cells = {name: self.results[name][method].at(1.0) for name in worlds}
+            shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
-                against = self._against(method, worlds)
-            lines.append([method, f"{self._covered(method, worlds):.1%}", *against])
+                against = self._against(method, cells)
+            lines.append([method, f"{np.mean(shares):.1%}", *against])
         return lines
 
-    def _covered(self, method: str, worlds: Sequence[str]) -> float:
-        """The mean share of the reachable cells."""
-        shares = []
-        for name in worlds:
-            cells = self.results[name][method].at(1.0).mean()
-            shares.append(cells / self.worlds[name].cells.reachable)
-        return float(np.mean(shares))
-
-    def _against(self, method: str, worlds: Sequence[str]) -> list[str]:
+    def _against(self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]) -> list[str]:
         ends = [
             row
             for row in self.verdicts
-            if row.method == method and row.fraction == 1.0 and row.world in worlds
+            if row.method == method and row.fraction == 1.0 and row.world in cells
         ]
-        pairs = [
-            (self.results[name][method].at(1.0), self.results[name][self.reference].at(1.0))
-            for name in worlds
-        ]
+        pairs = [(ours, self.results[name][self.reference].at(1.0)) for name, ours in cells.items()]
         low, high = interval(pairs)
         share = f"{np.mean([row.share for row in ends]):.2f} ({low:.2f} to {high:.2f})"
         outcomes = [row.outcome for row in ends]
-        if len(worlds) == 1:
+        if len(cells) == 1:
             return [share, *outcomes]
         least, most = interval(pairs, of_worlds=True)
         counts = [f"{outcomes.count(outcome)}" for outcome in ("better", "worse", "undecided")]

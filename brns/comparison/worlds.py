@@ -9,11 +9,11 @@ same for all methods.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.core import Box, Evaluation, Population, Task
@@ -54,28 +54,14 @@ class Cells(NamedTuple):
     place: Position = last_two
 
     def of(self, population: Population) -> Int[Array, " n"]:
-        """The number of each individual's cell.
-
-        Args:
-            population: of n individuals.
-
-        Returns:
-            `(n,)`, from 0 on and below the square of `side`.
-        """
+        """The number of each individual's cell, from 0 on and below the square of `side`."""
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         at = jnp.floor((self.place(population) - low) / (high - low) * self.side)
         row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
         return row[:, 0] * self.side + row[:, 1]
 
     def visited(self, population: Population) -> Bool[Array, " cells"]:
-        """The cells in which individuals lie; those who failed lie nowhere.
-
-        Args:
-            population: of n individuals.
-
-        Returns:
-            One bool a cell.
-        """
+        """Whether individuals lie in a cell; those who failed lie nowhere."""
         somewhere = jnp.isfinite(population.descriptor).all(axis=1)
         return jnp.zeros(self.side**2, bool).at[self.of(population)].max(somewhere)
 
@@ -104,26 +90,28 @@ class World(NamedTuple):
         """How many are evaluated in a generation after the founders."""
         return self.offspring or self.individuals
 
+    def loose(
+        self, name: str, title: str, half: Literal["tune", "report"], times: float
+    ) -> "World":
+        """The same world with its behavior box so many times as wide."""
+
+        def task() -> Task:
+            return RescaledBehaviorSpace(self.task(), times)
+
+        return self._replace(name=name, title=title, half=half, task=task, again=self.name)
+
 
 _FLOOD = "flood fill of the free pixels from the start"
 _DISC = "geometry: cells that the disc of radius 1 meets"
+_SUMS = "geometry: every pair of sums can be made"
+_SOME = "all cells of the rectangle, some out of reach"
 _HARD = Cells((0.0, 0.0), (600.0, 600.0), 20, 398, _FLOOD)
 _ROOMS = _HARD._replace(reachable=400)
 _ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, _DISC)
 _PICTURE = _ARM._replace(place=tip)
-_LEFTMOST, _MIDDLE, _RIGHTMOST = -1.0, to_unit(START), to_unit(TOP + FASTEST)
-_CAR = Cells(
-    (_LEFTMOST, _MIDDLE),
-    (_MIDDLE, _RIGHTMOST),
-    20,
-    400,
-    "all cells of the rectangle, some out of reach",
-)
-_LINEAR = Cells(
-    (-256.0, -256.0), (256.0, 256.0), 100, 10000, "geometry: every pair of sums can be made"
-)
-_UNEQUAL = tuple(0.9**i for i in range(20))
-"""lengths of links: 1, 0.9, 0.81, ..."""
+_MIDDLE, _RIGHTMOST = to_unit(START), to_unit(TOP + FASTEST)
+_CAR = Cells((-1.0, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, _SOME)
+_LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, _SUMS)
 
 
 class RescaledBehaviorSpace(Wrapper):
@@ -147,88 +135,30 @@ class RescaledBehaviorSpace(Wrapper):
         return self.task.evaluate(genotypes, key)
 
 
-def _rescaled(task: Callable[[], Task], times: float) -> Callable[[], Task]:
-    return lambda: RescaledBehaviorSpace(task(), times)
-
-
+_MAZE = World("maze", "deceptive maze", "tune", DeceptiveMaze, 100, 100, _HARD)
+_TIP = World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM)
+_PATHS = partial(DeceptiveMaze, positions=20)
+_MANY = partial(RoomsMaze, seed=7, rooms=5)
+_JOINTS = partial(PlanarArm, 20, "joints")
+_PIXELS = partial(PlanarArm, 7, "picture")
+_UNEQUAL = partial(PlanarArm, 20, "tip", tuple(0.9**i for i in range(20)))
 SUITE = (
-    World("maze", "deceptive maze", "tune", DeceptiveMaze, 100, 100, _HARD),
+    _MAZE,
     World("maze-20", "maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
-    World(
-        "maze-loose",
-        "maze, box x 10",
-        "report",
-        _rescaled(DeceptiveMaze, 10.0),
-        100,
-        100,
-        _HARD,
-        again="maze",
-    ),
-    World(
-        "maze-path",
-        "maze, path (40-d)",
-        "tune",
-        lambda: DeceptiveMaze(positions=20),
-        100,
-        60,
-        _HARD,
-    ),
-    World("rooms-1", "rooms 1", "tune", lambda: RoomsMaze(seed=1), 100, 80, _ROOMS),
-    World("rooms-2", "rooms 2", "report", lambda: RoomsMaze(seed=2), 100, 80, _ROOMS),
-    World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM),
+    _MAZE.loose("maze-loose", "maze, box x 10", "report", 10.0),
+    World("maze-path", "maze, path (40-d)", "tune", _PATHS, 100, 60, _HARD),
+    World("rooms-1", "rooms 1", "tune", partial(RoomsMaze, seed=1), 100, 80, _ROOMS),
+    World("rooms-2", "rooms 2", "report", partial(RoomsMaze, seed=2), 100, 80, _ROOMS),
+    _TIP,
     World("arm-20", "arm, tip, 20 + 20", "report", PlanarArm, 20, 400, _ARM),
-    World(
-        "arm-loose",
-        "arm, tip, box x 10",
-        "tune",
-        _rescaled(PlanarArm, 10.0),
-        100,
-        200,
-        _ARM,
-        again="arm",
-    ),
-    World(
-        "arm-looser",
-        "arm, tip, box x 100",
-        "report",
-        _rescaled(PlanarArm, 100.0),
-        100,
-        200,
-        _ARM,
-        again="arm",
-    ),
-    World(
-        "arm-joints",
-        "arm, 20 joints (40-d)",
-        "tune",
-        lambda: PlanarArm(20, "joints"),
-        100,
-        200,
-        _ARM,
-    ),
-    World(
-        "arm-picture",
-        "arm, picture (256-d)",
-        "report",
-        lambda: PlanarArm(7, "picture"),
-        100,
-        150,
-        _PICTURE,
-    ),
+    _TIP.loose("arm-loose", "arm, tip, box x 10", "tune", 10.0),
+    _TIP.loose("arm-looser", "arm, tip, box x 100", "report", 100.0),
+    World("arm-joints", "arm, 20 joints (40-d)", "tune", _JOINTS, 100, 200, _ARM),
+    World("arm-picture", "arm, picture (256-d)", "report", _PIXELS, 100, 150, _PICTURE),
     World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),
     World("projection", "linear projection", "tune", LinearProjection, 100, 200, _LINEAR),
-    World(
-        "arm-unequal",
-        "arm, 20 unequal joints",
-        "held out",
-        lambda: PlanarArm(20, "tip", _UNEQUAL),
-        100,
-        200,
-        _ARM,
-    ),
-    World(
-        "rooms-5", "rooms 7, 5 x 5", "held out", lambda: RoomsMaze(seed=7, rooms=5), 100, 80, _ROOMS
-    ),
+    World("arm-unequal", "arm, 20 unequal joints", "held out", _UNEQUAL, 100, 200, _ARM),
+    World("rooms-5", "rooms 7, 5 x 5", "held out", _MANY, 100, 80, _ROOMS),
 )
 """the worlds, in the order in which they are told"""
 
@@ -245,29 +175,25 @@ def world(name: str) -> World:
     suite = {each.name: each for each in SUITE}
     if name in suite:
         return suite[name]
-    others = parts("world")
-    if name not in others:
+    names = [*suite, *parts("world")]
+    if name not in names:
         raise SettingsError(
-            f"a world is one of {', '.join(suite | others)}; got "
-            f"{name!r}{did_you_mean(name, suite | others)}"
+            f"a world is one of {', '.join(dict.fromkeys(names))}; got "
+            f"{name!r}{did_you_mean(name, names)}"
         )
     search = make_search(name)
-    return of_task(search.task, search.population_size, 200, _all_cells(search.task))._replace(
-        name=name
-    )
+    cells = _all_cells(search.task)
+    return of_task(search.task, search.population_size, 200, cells)._replace(name=name)
 
 
 def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
-    """A task of your own as a world.
+    """A task of your own as a world by the name of its class.
 
     Args:
         task: what is evaluated.
         individuals: mu, and lambda.
         generations: of each run.
         cells: where individuals lie; by default 20 x 20 cells over the box of a planar behavior.
-
-    Returns:
-        A world by the name of the task's class.
 
     Raises:
         ValueError: without cells, for a behavior that is not planar.
@@ -278,15 +204,12 @@ def of_task(task: Task, individuals: int, generations: int, cells: Cells | None 
             "where an individual lies: cells=brns.comparison.worlds.Cells(low, high, side, "
             "reachable, counted, place)"
         )
-    name = type(task).__name__
-    return World(
-        name, name, "report", lambda: task, individuals, generations, cells or _all_cells(task)
-    )
+    name, cells = type(task).__name__, cells or _all_cells(task)
+    return World(name, name, "report", lambda: task, individuals, generations, cells)
 
 
 def _all_cells(task: Task) -> Cells:
-    (x, y), (right, top) = (
-        np.asarray(task.behavior_space.low)[-2:],
-        np.asarray(task.behavior_space.high)[-2:],
-    )
-    return Cells((float(x), float(y)), (float(right), float(top)), 20, 400, "all cells of the box")
+    """Cells over the last two dimensions of the behavior's box."""
+    low, high = (bound.tolist() for bound in (task.behavior_space.low, task.behavior_space.high))
+    (x, y), (right, top) = low[-2:], high[-2:]
+    return Cells((x, y), (right, top), 20, 400, "all cells of the box")

@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pandas
 import pytest
@@ -74,42 +73,29 @@ def test_states_progress_and_results(runs):
 
 
 def test_how_a_run_ended_is_its_state(tmp_path):
-    def asked(number):
-        return lambda saved: saved.number == number
-
-    brns.run(HOST, 3, out=tmp_path / "stopped", until=asked(2))
-    brns.run(HOST, 3, out=tmp_path / "saturated", until=asked(1))
-    _, session = sessions_of(tmp_path / "saturated")
-    session["status"] = "saturated"
-    write_sessions(tmp_path / "saturated", [session])
+    brns.run(HOST, 3, out=tmp_path / "stopped", until=lambda saved: saved.number == 2)
     with pytest.raises(ZeroDivisionError):
         brns.run(HOST, 3, out=tmp_path / "failed", until=lambda saved: 1 // (saved.number - 1) > 5)
-    shutil.copytree(tmp_path / "stopped", tmp_path / "killed")
-    _, session = sessions_of(tmp_path / "killed")
-    write_sessions(tmp_path / "killed", [session | {"status": "running", "ended": None}])
-    write_sessions(Path(shutil.copytree(tmp_path / "stopped", tmp_path / "forked")), [])
+    facts = json.loads((tmp_path / "stopped/run.json").read_text())
+    (session,) = facts["sessions"]
+    for name, sessions in {
+        "saturated": [session | {"status": "saturated"}],
+        "killed": [session | {"status": "running", "ended": None}],
+        "forked": [],
+    }.items():
+        run = shutil.copytree(tmp_path / "stopped", tmp_path / name)
+        (run / "run.json").write_text(json.dumps(facts | {"sessions": sessions}))
     found = {one.path.name: one for one in list_runs(tmp_path)}
-    states = {name: one.state_text for name, one in found.items()}
-    assert states == {
+    assert {name: one.state_text for name, one in found.items()} == {
         "failed": "failed",
         "forked": "stopped",
         "killed": "interrupted",
-        "saturated": "saturated at 1",
+        "saturated": "saturated at 2",
         "stopped": "stopped",
     }
     assert "ZeroDivisionError" in found["failed"].note
     assert found["killed"].ended is not None
     assert found["forked"].began is None
-
-
-def sessions_of(path):
-    facts = json.loads((path / "run.json").read_text())
-    return facts, facts["sessions"][-1]
-
-
-def write_sessions(path, sessions):
-    facts, _ = sessions_of(path)
-    (path / "run.json").write_text(json.dumps(facts | {"sessions": sessions}))
 
 
 def test_runs_are_filtered_and_sorted_and_told_to_programs(runs, tmp_path):
@@ -162,23 +148,15 @@ def test_a_search_and_its_settings_are_called_what_was_typed():
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):
     """The times of the folders stay. One run has lost its lock and its progress.csv."""
-    folder = Path(shutil.copytree(runs / "finished", tmp_path / "elsewhere/run")).parent
+    run = shutil.copytree(runs / "finished", tmp_path / "elsewhere/run")
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs/moved").symlink_to(folder / "run")
+    (tmp_path / "runs/moved").symlink_to(run)
     for name in ("lock", "progress.csv"):
-        (folder / "run" / name).unlink(missing_ok=True)
-
-    def there():
-        return {
-            file: (file.stat().st_mtime_ns, file.is_file() and file.read_bytes())
-            for file in folder.rglob("*")
-        }
-
-    before = there()
-    assert [(one.path.name, one.state) for one in list_runs(tmp_path / "runs")] == [
-        ("moved", "finished")
-    ]
-    assert there() == before
+        (run / name).unlink(missing_ok=True)
+    before = {file: file.stat().st_mtime_ns for file in (run, *run.rglob("*"))}
+    (moved,) = list_runs(tmp_path / "runs")
+    assert (moved.path.name, moved.state) == ("moved", "finished")
+    assert {file: file.stat().st_mtime_ns for file in (run, *run.rglob("*"))} == before
 
 
 def test_a_run_is_running_until_it_is_left(tmp_path):
@@ -193,13 +171,11 @@ def test_a_run_is_running_until_it_is_left(tmp_path):
 
 def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_path):
     name = "a-[long]-name/" + 20 * "of-a-run-"
-    run = Path(shutil.copytree(runs / "finished", tmp_path / name))
+    run = shutil.copytree(runs / "finished", tmp_path / name)
     facts = json.loads((run / "run.json").read_text())
-    facts["world"] = "\x1b[2JMaze\r"
-    (run / "run.json").write_text(json.dumps(facts))
+    (run / "run.json").write_text(json.dumps(facts | {"world": "\x1b[2JMaze\r"}))
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
-    done = call("runs", ".", folder=tmp_path)
-    _, head, first, gap = done.stdout.splitlines()
+    _, head, first, gap = call("runs", ".", folder=tmp_path).stdout.splitlines()
     assert head.split() == [
         *("run", "state", "done", "solved", "first", "coverage_evaluated", "took", "task"),
         *("estimator", "seed", "coverage_survivors", "began", "ended", "machine", "changed"),

@@ -1,6 +1,5 @@
 """Comparisons: facts against a record, statistics by hand, and the page."""
 
-import json
 import os
 import time
 from concurrent.futures import CancelledError
@@ -29,7 +28,6 @@ from brns import (
 )
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, moments, run_method
-from brns.comparison.run import _operators
 from brns.comparison.statistics import Comparison, interval, judge
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
@@ -47,17 +45,10 @@ def search(task=None):
     return NoveltySearch(task or Identity(), PopulationKNN(k=3), 8, 6, PolynomialMutation())
 
 
-def again(compared, **changed):
+def again(compared, methods=METHODS, **changed):
     """The comparison of the fixture, once more."""
-    told = {
-        "seeds": 2,
-        "generations": 12,
-        "out": compared.out,
-        "cells": CELLS,
-        "workers": 1,
-        "progress": False,
-    }
-    return compare(search(), changed.pop("methods", METHODS), **told | changed)
+    told = {"seeds": 2, "generations": 12, "out": compared.out, "cells": CELLS, "workers": 1}
+    return compare(search(), methods, **told | changed)
 
 
 @pytest.fixture(scope="module")
@@ -107,23 +98,19 @@ def test_eta_and_kappa_are_those_of_the_definition(facts):
     assert_allclose(facts.kappa[1], share, atol=0.02)
 
 
-def test_a_second_call_computes_nothing_and_gives_the_same_numbers(compared, unmeasured):
-    """Seeds may be NumPy's."""
-    second = again(compared, seeds=np.arange(2))
-    assert second.seeds == [0, 1]
-    for method, one in compared.results["Identity"].items():
-        for column, value in one._asdict().items():
-            assert_array_equal(getattr(second.results["Identity"][method], column), value)
-
-
-def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
+def test_a_second_call_goes_on_to_the_same_numbers(compared):
+    """With NumPy's seeds, and where a method's file is gone."""
     path = compared.out / "methods" / "Identity" / "counts.json"
     path.unlink()
-    before = compared.results["Identity"]["counts"]
-    after = again(compared).results["Identity"]["counts"]
-    assert_array_equal(after.covered, before.covered)
-    assert_array_equal(after.eta, before.eta)
+    second = again(compared, seeds=np.arange(2))
     assert path.exists()
+    assert second.seeds == [0, 1]
+    for method, one in compared.results["Identity"].items():
+        other = second.results["Identity"][method]
+        for column in ("covered", "first_solved", "eta", "kappa"):
+            assert_array_equal(getattr(other, column), getattr(one, column))
+    near = compared.results["Identity"]["near"]
+    assert second.results["Identity"]["near"].milliseconds == near.milliseconds  # of its file
 
 
 @pytest.mark.parametrize(
@@ -177,12 +164,14 @@ class Unlimited(HostIdentity):
         return super().evaluate(genotypes, key)
 
 
-def test_a_comparison_stands_where_it_began_and_a_setting_may_be_nan(tmp_path, monkeypatch):
+def test_a_bare_task_is_compared_with_the_default_operator_where_it_began(tmp_path, monkeypatch):
+    """A setting may be NaN."""
     monkeypatch.chdir(tmp_path)
     methods = {"near": PopulationKNN(k=3)}
-    compared = compare(search(Unlimited()), methods, seeds=1, generations=2, out="compared")
+    compared = compare(Unlimited(), methods, seeds=1, generations=2, out="compared")
     assert compared.out == tmp_path / "compared"
     assert (tmp_path / "compared.md").exists()
+    assert "offspring by mixed mutation" in f"{compared}"
 
 
 class Overflowing(Identity):
@@ -195,23 +184,25 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         compare(search(Overflowing()), METHODS, seeds=1, generations=2, out=tmp_path)
 
 
-def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch):
+TWICE = [of_task(Identity(), 8, 2)] * 2
+
+
+@pytest.mark.parametrize(
+    ("what", "changed", "told"),
+    [
+        ("arm", {"cells": CELLS}, "cells are for a task"),
+        (Identity(), {"cells": (6, 6, 6)}, r"worlds\.Cells; got \(6, 6, 6\)"),
+        (Identity(), {"estimators": [PopulationKNN()]}, "estimators by name"),
+        (TWICE, {}, r"Identity/near\.json twice"),
+        (["arm", "room"], {}, r"a world is one of maze.* did you mean rooms\?"),
+        ("arm", {"generations": 0}, "generations"),
+        (PlanarArm(20, "joints"), {}, "behaviors have 40 dimensions"),
+    ],
+)
+def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch, what, changed, told):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
-    with pytest.raises(ValueError, match="cells are for a task"):
-        compare("arm", METHODS, out=tmp_path, cells=CELLS)
-    with pytest.raises(ValueError, match=r"worlds\.Cells; got \(6, 6, 6\)"):
-        compare(Identity(), METHODS, out=tmp_path, cells=(6, 6, 6))
-    with pytest.raises(ValueError, match="estimators by name"):
-        compare(Identity(), list(METHODS.values()), out=tmp_path)
-    both = [of_task(task, 8, 2) for task in (Identity(), Identity())]
-    with pytest.raises(ValueError, match=r"Identity/near\.json.* twice"):
-        compare(both, METHODS, out=tmp_path)
-    with pytest.raises(ValueError, match=r"a world is one of maze.* did you mean rooms\?"):
-        compare(["arm", "room"], METHODS, out=tmp_path)
-    with pytest.raises(ValueError, match="generations"):
-        compare("arm", METHODS, generations=0, out=tmp_path)
-    with pytest.raises(ValueError, match="behaviors have 40 dimensions"):
-        of_task(PlanarArm(20, "joints"), 10, 10)
+    with pytest.raises(ValueError, match=told):
+        compare(what, **{"estimators": METHODS, "out": tmp_path} | changed)
     assert not list(tmp_path.iterdir())
 
 
@@ -229,21 +220,23 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     last = float(compared.results["Identity"]["counts"].covered[1, -1])
     assert f"Identity,counts,1,coverage_100,{last}" in lines
     assert (compared.out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
+    assert b"/Type3" not in (compared.out / "comparison.pdf").read_bytes()
     text = compared.out.with_suffix(".md").read_text()
     assert "| 8 + 6 |" in text
     assert "pyribs" not in text
     assert f"{compared}" in text
     assert "2 seeds are too few to test; 6 are enough" in f"{compared}"  # 2 / 2^6 < 0.05
-    stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())
-    assert f"Commit {stored['made']['commit']}; " in text
-    # 8 founders and 6 offspring a generation.
-    figure = page.picture(compared.worlds, compared.results)
-    assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.array(moments(12)))
-    assert b"/Type3" not in (compared.out / "comparison.pdf").read_bytes()
-    print_size = page.picture(compared.worlds, compared.results, width="column")
-    assert print_size.get_figwidth() == 3.5
-    counts = next(line for line in print_size.axes[0].lines if line.get_label() == "counts")
-    assert counts.get_color() == LOOKS["counts"].color
+    (made,) = compared.provenance
+    assert f"Commit {made['commit']}; " in text
+
+
+def test_the_picture_has_evaluations_the_looks_and_the_width_that_is_asked_for(compared):
+    """8 founders and 6 offspring a generation."""
+    figure = page.picture(compared.worlds, compared.results, width="column")
+    assert figure.get_figwidth() == 3.5
+    _, counts = figure.axes[0].lines
+    assert_array_equal(counts.get_xdata(), 8 + 6 * np.array(moments(12)))
+    assert (counts.get_label(), counts.get_color()) == ("counts", LOOKS["counts"].color)
 
 
 def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatch, caplog):
@@ -255,16 +248,6 @@ def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatc
     with pytest.raises(InterruptedError):
         compare(search(), methods, seeds=5, out=tmp_path)
     assert [one.message for one in caplog.records] == ["5 seeds are too few to test; 8 are enough"]
-
-
-def test_a_bare_task_has_the_default_operator_of_a_search(tmp_path, monkeypatch):
-    jobs = []
-    monkeypatch.setattr("brns.comparison.run._run_missing", lambda made, *_: jobs.extend(made))
-    monkeypatch.setattr("brns.comparison.run._read_result", jobs)  # not reached
-    with pytest.raises(TypeError):
-        compare(Identity(), METHODS, seeds=6, out=tmp_path)
-    assert {type(job.search.mutate) for job in jobs} == {type(NoveltySearch(Identity()).mutate)}
-    assert _operators(jobs, {"": None}) == "offspring by mixed mutation"
 
 
 def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
@@ -338,9 +321,9 @@ def tabled(shares, seeds=10):
     found = {
         name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()
     }
-    worlds = {name: world(name) for name in found}
-    words, rows = "offspring by mixed mutation", judge(found, "archive")
-    return Comparison(worlds, found, list(range(seeds)), "archive", Path(), words, [], rows)
+    worlds, words = {name: world(name) for name in found}, "offspring by mixed mutation"
+    verdicts = judge(found, "archive")
+    return Comparison(worlds, found, list(range(seeds)), "archive", Path(), words, [], verdicts)
 
 
 def test_the_table_counts_a_world_once():

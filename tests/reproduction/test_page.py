@@ -85,12 +85,8 @@ def test_a_table_says_what_made_its_runs(tmp_path):
         }
     )
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]
-    here = {
-        "command": "python -m reproduction maze",
-        "commit": "analysis",
-        "versions": {"brns": "2"},
-    }
-    text = provenance_text({"provenance": here, "made": made, "scale": "Small."})
+    here = {"command": "python -m reproduction", "commit": "analysis", "versions": {"brns": "2"}}
+    text = provenance_text("Small.", made, here)
     assert "- Runs: one; two: Commit aaa; brns 1." in text
     assert "- Runs: three: Commit b; brns 1." in text
     assert "- Measured: Commit analysis; brns 2." in text
