@@ -180,11 +180,11 @@ def _novelty(
 ) -> Float[Array, " b*n"]:
     """Omega^j in the first `used` blocks, an array so as to compile once, and NaN in the others."""
 
-    def score(b, novelty):
+    def score_block(b, novelty):
         return novelty.at[b].set(score_novelty(estimator, state, blocks[b], population))
 
     nothing = jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
-    return jax.lax.fori_loop(0, used, score, nothing).ravel()
+    return jax.lax.fori_loop(0, used, score_block, nothing).ravel()
 
 
 def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:

@@ -60,7 +60,7 @@ class Source:
         task = innermost(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
             self._collect(part)
-        self._collect_environment(task)
+        self._collect_registration(task)
 
     @functools.cached_property
     def texts(self) -> dict[str, str]:
@@ -130,7 +130,7 @@ class Source:
             self._collect_all(values, type(thing).__qualname__)
             self._collect_all({key: inner[key] for key in inner if key in recorded})
 
-    def _collect_environment(self, task: Any) -> None:
+    def _collect_registration(self, task: Any) -> None:
         """Add what a program registered with Gymnasium under the id that a task has."""
         spec: Any = getattr(task, "spec", None)
         entry: Any = getattr(spec, "entry_point", None)
