@@ -15,8 +15,7 @@ Points = Float[Numbers, "n d"]
 
 def grid(space: Box) -> tuple[int, ...] | None:
     """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6;
-    None beyond 3 dimensions.
-    """
+    None beyond 3 dimensions."""
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 

@@ -42,8 +42,7 @@ PAIRS = 10**6
 @runtime_checkable
 class Embeds(Protocol):
     """An estimator whose novelty is a distance: in behavior space, or in a space of its own such
-    as that of xi*.
-    """
+    as that of xi*."""
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
         """Where descriptors lie in that space."""
@@ -204,8 +203,7 @@ def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]
 
 def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     """kappa per later generation, in [0, 1]:
-    comparable between runs of different lengths and strides.
-    """
+    comparable between runs of different lengths and strides."""
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
 

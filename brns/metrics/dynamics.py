@@ -32,8 +32,7 @@ def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
 
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The mean distance in behavior space of each generation's survivors to their parents;
-    figure 3b.
-    """
+    figure 3b."""
     behaviors = everyone(record, ["descriptor"])["descriptor"]
     return parent_distance(
         record.column("survivors.descriptor"), record.column("survivors.parent"), behaviors

@@ -178,8 +178,7 @@ def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
 
 def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
     """The numbers of `summary` over the runs of one experiment, one a seed; a `ValueError` for
-    runs of several.
-    """
+    runs of several."""
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
     values: dict[str, list[float]] = {}

@@ -57,8 +57,7 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
 
 def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated, without those who failed: one array a generation, the
-    first of the founders, the others of its offspring.
-    """
+    first of the founders, the others of its offspring."""
     rows = []
     for g in record.generations:
         living = ~record.column("offspring.failed", [g])[0]
@@ -72,8 +71,7 @@ PLAIN = tuple(column for column in Population._fields if column != "genotype")
 
 def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarray]:
     """Columns of all who were born, by name, also of those who failed; row i is the individual with
-    id i.
-    """
+    id i."""
     columns = {}
     for name in names:
         born = [record.column(f"offspring.{name}", [g])[0] for g in record.generations]
@@ -84,17 +82,8 @@ def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarr
 def require_states(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
-    """The generations whose states a measure reads, by default all that have one.
-
-    Args:
-        record: the run.
-        what: the measure's name, for errors.
-        generations: those that were chosen.
-        least: how many the measure needs.
-
-    Raises:
-        ValueError: where the states of some of them were not kept, or they are too few.
-    """
+    """The generations whose states a measure reads, by default all that have one; a `ValueError`
+    with the measure's name where they are not kept, or too few."""
     snapshots = record.snapshots
     requested = snapshots if generations is None else list(generations)
     if len(requested) < least or requested != sorted(set(requested) & set(snapshots)):

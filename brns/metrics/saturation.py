@@ -20,8 +20,7 @@ and of more each behavior visits its own"""
 
 class Seen:
     """The cells that a search has visited: of grids at every scale,
-    each over a random plane of the behavior space.
-    """
+    each over a random plane of the behavior space."""
 
     def __init__(self, space: Box):
         directions = np.random.default_rng(0).normal(size=(space.dimension, GRIDS, 2))

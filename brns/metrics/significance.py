@@ -82,15 +82,13 @@ def least_p(seeds: int) -> float:
 
 def enough_seeds(tests: int = 1) -> int:
     """The fewest seeds with which so many tests, corrected together,
-    can all confirm a difference.
-    """
+    can all confirm a difference."""
     return next(n for n in itertools.count(2) if least_p(n) * tests < LEVEL)
 
 
 def holm(p: Values) -> Float[np.ndarray, " n"]:
     r"""p-values corrected for their number, Holm 1979:
-    $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order.
-    """
+    $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order."""
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
     steps = np.minimum(1.0, values[order] * np.arange(len(values), 0, -1))

@@ -76,8 +76,7 @@ def cumulative_coverage(
     generations: Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"], centres: Centres
 ) -> Float[np.ndarray, " g"]:
     """The share of cells visited up to each generation.
-    `brns.metrics.recorded.evaluated_column(record, "descriptor")` has all that a run evaluated.
-    """
+    `brns.metrics.recorded.evaluated_column(record, "descriptor")` has all that a run evaluated."""
     visited = np.zeros(len(centres), bool)
     shares = []
     for points in generations:

@@ -66,8 +66,7 @@ def of_values(
 
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells, for each state that was
-    kept; figure 3f.
-    """
+    kept; figure 3f."""
     generations = require_states(record, "uniformity")
     return np.array([distance_to_uniform(novelty_of_cells(record, shape, g)) for g in generations])
 

@@ -252,19 +252,11 @@ class Line(NamedTuple):
     look: Look
 
 
-class Bands(NamedTuple):
-    """What several seeds become."""
-
-    middles: list[Float[np.ndarray, "3 _"]]
-    """of each group the middle, the lower and the upper end"""
-    words: str
-    """what they are; empty for single seeds"""
-
-
 def bands(
     groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False, most: float | None = None
-) -> Bands:
-    """The mean over seeds, and one standard deviation (over n - 1) to either side.
+) -> tuple[list[Float[np.ndarray, "3 _"]], str]:
+    """The mean over seeds, and one standard deviation (over n - 1) to either side: of each group
+    the middle, the lower and the upper end, and in words what these are; "" for single seeds.
 
     All groups have their median and quartiles where the deviation would reach below 0 in a group
     without values below 0, or above the most that there can be.
@@ -285,13 +277,13 @@ def bands(
         for band, values in zip(deviations, groups, strict=True)
     )
     if not several:
-        return Bands(deviations, "")
+        return deviations, ""
     numbers = {len(values) for values in groups}
     seeds = f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
     if beyond or quartiles:
         ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
-        return Bands(ends, f"median and quartiles, {seeds}")
-    return Bands(deviations, f"mean ± deviation, {seeds}")
+        return ends, f"median and quartiles, {seeds}"
+    return deviations, f"mean ± deviation, {seeds}"
 
 
 def wrapped(ax: Axes, *texts: str) -> str:
@@ -313,10 +305,10 @@ def draw_lines(
     ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
 ) -> str:
     """Draw lines with their `bands`; returns what these are in words, which the axis has to say."""
-    drawn = bands([line.values for line in lines], quartiles, most)
-    for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
+    drawn, words = bands([line.values for line in lines], quartiles, most)
+    for place, (line, band) in enumerate(zip(lines, drawn, strict=True)):
         draw_band(ax, line.label, line.x, band, line.look, place / len(lines))
-    return drawn.words
+    return words
 
 
 def draw_band(
@@ -327,17 +319,9 @@ def draw_band(
     look: Look,
     place: float = 0.0,
 ) -> None:
-    """Draw one line with its band.
-
-    Args:
-        ax: where.
-        label: for the legend.
-        x: the places.
-        band: the middle, the lower and the upper end.
-        look: of the method.
-        place: of the first marker, from 0 to 1 of the way to the second: so lines that lie on each
-            other have theirs apart.
-    """
+    """Draw one line with its band, the middle, the lower and the upper end. `place` is that of the
+    first marker, from 0 to 1 of the way to the second: lines that lie on each other have theirs
+    apart."""
     ax.set_facecolor("white")
     middle, low, high = band
     style: dict[str, Any] = line_style(look, scale(ax)) | {"markevery": (MARKS * place, MARKS)}

@@ -11,11 +11,10 @@ from jaxtyping import Array, Float, Key
 
 
 class Adapted(NamedTuple):
-    """What `FunctionalTask` sees of an environment that was adapted;
-    `state` is the environment's own.
-    """
+    """What `FunctionalTask` sees of an environment that was adapted."""
 
     state: Any
+    """the environment's own"""
     obs: Any
     reward: Any
     done: Any
@@ -45,27 +44,12 @@ class TimeStepEnv(eqx.Module):
         return _choices(self._spec())
 
     def reset(self, key: Key[Array, ""]) -> Adapted:
-        """The first state of an episode.
-
-        Args:
-            key: all chance of the episode comes from it.
-
-        Returns:
-            With `obs`, `reward` and `done`, as `FunctionalTask` reads them.
-        """
+        """The first state of an episode, all chance of which comes from the key."""
         return self._adapted(*self.env.reset(key))
 
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
-        """The next state.
-
-        Args:
-            adapted: the state before.
-            action: numbers from -1 to 1, which are scaled to the bounds of the actions; of discrete
-                actions, a one for what was chosen.
-
-        Returns:
-            As of `reset`.
-        """
+        """The next state, after an action of numbers from -1 to 1, which are scaled to the bounds;
+        of discrete actions, a one for what was chosen."""
         return self._adapted(*self.env.step(adapted.state, _native(self._spec(), action)))
 
     def _spec(self) -> Any:
@@ -102,29 +86,13 @@ class ParamsEnv(eqx.Module):
         return _choices(self.env.action_space(self.params))
 
     def reset(self, key: Key[Array, ""]) -> Adapted:
-        """The first state of an episode.
-
-        Args:
-            key: all chance of the episode comes from it.
-
-        Returns:
-            With `obs`, `reward` and `done`, as `FunctionalTask` reads them.
-        """
+        """As `TimeStepEnv.reset`."""
         first, later = jax.random.split(key)
         obs, state = self.env.reset(first, self.params)
         return _adapted(state, obs, 0.0, False, later)
 
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
-        """The next state.
-
-        Args:
-            adapted: the state before.
-            action: numbers from -1 to 1, which are scaled to the bounds of the actions; of discrete
-                actions, a one for what was chosen.
-
-        Returns:
-            As of `reset`.
-        """
+        """As `TimeStepEnv.step`."""
         now, later = jax.random.split(adapted.key)
         step = getattr(self.env, "step_env", self.env.step)
         native = _native(self.env.action_space(self.params), action)
@@ -152,10 +120,8 @@ def _native(space: Any, action: Float[Array, " a"]) -> Array:
     if choices := _choices(space):
         groups = jnp.split(action, np.cumsum(choices)[:-1])
         return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
-    low, high = (
-        np.broadcast_to(np.asarray(getattr(space, ours, getattr(space, theirs, None))), space.shape)
-        for ours, theirs in (("low", "minimum"), ("high", "maximum"))
-    )
+    bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
+    low, high = (np.broadcast_to(np.asarray(getattr(space, b)), space.shape) for b in bounds)
     bounded = np.isfinite(low) & np.isfinite(high)
     least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     scaled = least + (most - least) * (action.reshape(space.shape) + 1) / 2

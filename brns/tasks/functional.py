@@ -1,7 +1,6 @@
-"""An environment in JAX as a task, such as one of MuJoCo Playground or Brax:
-a policy acts in it, time is scanned.
-"""
+"""An environment in JAX as a task: a policy acts in it, time is scanned."""
 
+import contextlib
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,8 +21,7 @@ from brns.tasks.policy import FeedForward, fit_policy
 
 class Episode(NamedTuple):
     """What was seen in an episode of `steps` steps, or fewer:
-    after its end nothing changes and rewards are 0.
-    """
+    after its end nothing changes and rewards are 0."""
 
     observations: PyTree[Array, "times ..."]
     """what `watch` gave of each state; the first is that of the reset,
@@ -38,14 +36,8 @@ class Episode(NamedTuple):
 
 
 def flat_observation(state: Any) -> Float[Array, " o"]:
-    """A state's observation as floats.
-
-    Args:
-        state: of the environment, with `obs`.
-
-    Returns:
-        `(o,)`; of several arrays, such as a dict, one vector in the order of their names.
-    """
+    """A state's observation as floats; of several arrays, such as a dict, one vector in the order
+    of their names."""
     return ravel_pytree(state.obs)[0].astype(float)
 
 
@@ -117,9 +109,8 @@ class FunctionalTask(eqx.Module):
         try:
             # A key for each: simulators that batch by themselves need the whole state batched.
             episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
-            descriptor = jax.vmap(lambda episode: jnp.asarray(self.describe(episode), float))(
-                episodes
-            )
+            describe = jax.vmap(lambda episode: jnp.asarray(self.describe(episode), float))
+            descriptor = describe(episodes)
             solved: Any = jax.vmap(self.success)(episodes) if self.success else False
         except NOT_JAX as error:
             raise ValueError(
@@ -131,15 +122,7 @@ class FunctionalTask(eqx.Module):
         return Evaluation(descriptor, episodes.rewards.sum(axis=1), solved)
 
     def episode(self, genotype: Float[Array, " p"], key: Key[Array, ""]) -> Episode:
-        """One episode.
-
-        Args:
-            genotype: of the policy, `(p,)`.
-            key: of the reset.
-
-        Returns:
-            What `describe` is given.
-        """
+        """One episode, whose reset has this key, as `describe` is given it."""
         watch, layers = self.watch or self.observe, self.policy.layers(genotype[None])
         choices = getattr(self.env, "choices", ())
 
@@ -154,24 +137,21 @@ class FunctionalTask(eqx.Module):
 
         state = self.env.reset(jax.random.key_data(key) if self._raw else key)
         begun = state, _scalar("done", state.done).astype(bool)
-        (_, done), (later, rewards, actions, living) = jax.lax.scan(
-            advance, begun, length=self.steps
-        )
-        times = jnp.minimum(
-            jnp.arange(self.steps + 1), living.sum()
-        )  # after the end the last again
-        seen = jax.tree.map(
-            lambda each, many: jnp.concatenate([jnp.asarray(each)[None], many])[times],
-            watch(state),
-            later,
-        )
-        return Episode(seen, rewards, actions, living.sum(), done)
+        (_, done), happened = jax.lax.scan(advance, begun, length=self.steps)
+        later, rewards, actions, living = happened
+        length = living.sum()
+        times = jnp.minimum(jnp.arange(self.steps + 1), length)  # after the end the last again
+
+        def series(first: Any, others: Array) -> Array:
+            return jnp.concatenate([jnp.asarray(first)[None], others])[times]
+
+        seen = jax.tree.map(series, watch(state), later)
+        return Episode(seen, rewards, actions, length, done)
 
 
 class Unhashable:
-    """An environment that cannot be hashed, such as a plain dataclass:
-    compiled code is for this very one.
-    """
+    """An environment that cannot be hashed, such as a plain dataclass: what is compiled is for
+    this very one."""
 
     def __init__(self, env: Any):
         self.env = env
@@ -198,16 +178,14 @@ def _is_hashable(env: Any) -> bool:
 
 def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
     """Whether `reset` needs the two words of a key, as older code does,
-    and the shapes of its state.
-    """
+    and the shapes of its state."""
     key = jax.random.key(0)
     try:
         return False, jax.eval_shape(reset, key)
-    except Exception as error:
-        try:
+    except Exception:
+        with contextlib.suppress(Exception):
             return True, jax.eval_shape(reset, jax.random.key_data(key))
-        except Exception:
-            raise error from None
+        raise
 
 
 def _scalar(name: str, value: Any) -> Array:

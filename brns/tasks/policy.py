@@ -52,13 +52,8 @@ class FeedForward(eqx.Module):
         return Box(np.full(self.genotype_length, -1.0), np.full(self.genotype_length, 1.0))
 
     def layers(self, genotypes: Genotypes) -> Layers:
-        """The networks' layers.
-
-        Args:
-            genotypes: `(n, p)`, of NumPy or JAX.
-
-        Returns:
-            Weights `(outputs, inputs, n)` and biases `(outputs, n)` of each layer.
+        """Weights `(outputs, inputs, n)` and biases `(outputs, n)` of each layer, of NumPy or JAX
+        as the genotypes are.
 
         Raises:
             ValueError: for genotypes of another length than `genotype_length`.
@@ -82,15 +77,8 @@ class FeedForward(eqx.Module):
     def act(
         self, layers: Layers, observations: Float[Rows, "o n"] | Sequence[Float[Rows, " n"]]
     ) -> Any:
-        """One action a policy: policies along the trailing axis.
-
-        Args:
-            layers: as `layers` gave them; of NumPy arrays all is computed in NumPy.
-            observations: row i of `(o, n)` is number i of each policy's observation.
-
-        Returns:
-            `(actions, n)`.
-        """
+        """One action a policy, `(actions, n)`; of layers of NumPy all is computed in NumPy.
+        Row i of the observations is number i of each policy's observation."""
         signal: Any = observations
         on_host = isinstance(layers[0][0], np.ndarray)
         if on_host:
@@ -113,14 +101,7 @@ class FeedForward(eqx.Module):
     def __call__(
         self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]
     ) -> Float[Array, "n a"]:
-        """One action a policy.
-
-        Args:
-            genotypes: `(n, p)`.
-            observations: row i is for policy i, `(n, o)`.
-
-        Returns:
-            `(n, actions)`.
+        """One action a policy, whose row of the observations is its own.
 
         Raises:
             ValueError: where a shape is another than the policy's.
@@ -134,15 +115,8 @@ class FeedForward(eqx.Module):
 
 
 def fit_policy(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
-    """The policy of an environment.
-
-    Args:
-        policy: the user's; None for two hidden layers of 10 neurons and a squashed output.
-        observations: numbers in a flattened observation.
-        actions: numbers in an action.
-
-    Returns:
-        A policy from so many observations to so many actions.
+    """A policy from so many observations to so many actions: the user's, or one of two hidden
+    layers of 10 neurons and a squashed output.
 
     Raises:
         ValueError: where the user's has other sizes.

@@ -47,14 +47,8 @@ class Scene(NamedTuple):
         return self.low[0], self.high[0], self.low[1], self.high[1]
 
     def place(self, descriptors: Float[Rows, "*n d"]) -> Float[np.ndarray, "*n 2"]:
-        """Where behaviors lie in the plane.
-
-        Args:
-            descriptors: `(..., d)`.
-
-        Returns:
-            x and y, `(..., 2)`, of a path's end, or the first two dimensions; of a line, y = 0.
-        """
+        """Where behaviors lie in the plane: a path's end, or the first two dimensions; of a line,
+        y = 0."""
         descriptors = np.asarray(descriptors)
         if descriptors.shape[-1] == 1:
             return np.concatenate([descriptors, np.zeros_like(descriptors)], axis=-1)
@@ -72,9 +66,7 @@ class Film(NamedTuple):
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A task that says how its world looks;
-    without it the world is the box of the behavior space.
-    """
+    """A task that says how its world looks; that of others is the box of the behavior space."""
 
     def scene(self) -> Scene: ...
 
@@ -84,14 +76,7 @@ class Traced(Protocol):
     """A task that tells the paths of individuals; x and y are the first columns."""
 
     def trajectory(self, genotypes: Genotypes) -> Float[Rows, "n times columns"]:
-        """The paths of individuals.
-
-        Args:
-            genotypes: `(n, p)`.
-
-        Returns:
-            x, y and whatever else, in the scene's units, at as many times for all.
-        """
+        """x, y and whatever else, in the scene's units, at as many times for all."""
 
 
 @runtime_checkable
@@ -99,25 +84,11 @@ class Filmed(Protocol):
     """A task that can film an individual's episode."""
 
     def film(self, genotype: Float[Rows, " p"]) -> Film:
-        """Film an individual's episode.
-
-        Args:
-            genotype: `(p,)`.
-
-        Returns:
-            Pictures, made as they are asked for.
-        """
+        """Pictures of an individual's episode, made as they are asked for."""
 
 
 def plain(space: Box) -> Scene:
-    """The scene of a world of which only the behavior space is known.
-
-    Args:
-        space: the behavior space.
-
-    Returns:
-        The box of its first two dimensions, without walls.
-    """
+    """The scene of a world of which only the behavior space is known: its first two dimensions."""
     low, high = np.asarray(space.low).tolist(), np.asarray(space.high).tolist()
     if space.dimension == 1:
         return Scene((low[0], -1.0), (high[0], 1.0), ("behavior", ""))

@@ -1,7 +1,6 @@
-"""What a process does that evaluates for a search: it starts, takes a task,
-and evaluates chunks of individuals.
-"""
+"""What a process does that evaluates for a search: it takes a task, and evaluates chunks."""
 
+import contextlib
 import os
 import pickle
 import signal
@@ -37,9 +36,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class EvaluationError(ValueError):
-    """A task failed in a worker: the message names the task and the individuals,
-    as rows of the batch from 0.
-    """
+    """A task failed: the message names it and the individuals, as rows of the batch from 0."""
 
 
 class WorkerError(RuntimeError):
@@ -47,21 +44,15 @@ class WorkerError(RuntimeError):
 
 
 def set_up(parent: int, log: str | None) -> None:
-    """Send this process's output to a file, and end it with the search's,
-    even if that was killed.
-
-    Args:
-        parent: the id of the search's process.
-        log: the file; None leaves the output where it goes.
-    """
+    """Send this process's output to a file, if one is given, and end it with the parent's process,
+    the search's, even if that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     if log is not None:
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        os.dup2(file, 1)
-        os.dup2(file, 2)
-        os.close(file)
+        with open(log, "ab") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
         sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
@@ -74,47 +65,30 @@ def set_up(parent: int, log: str | None) -> None:
 
 
 def initialize(pickled: bytes | None) -> None:
-    """Start JAX, and call the user's initializer.
-
-    Args:
-        pickled: the initializer; None for none.
-
-    Raises:
-        WorkerError: where it raises.
-    """
+    """Start JAX, and call the user's initializer; a `WorkerError` where that raises."""
     jax.block_until_ready(jax.random.bits(jax.random.key(0)))  # no chunk's timeout counts it
     if pickled is not None:
         _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
 
 
 def registered() -> list[bytes]:
-    """The environments that a program registered with Gymnasium, each pickled,
-    as far as they can be.
-    """
+    """The environments that a program registered with Gymnasium, each pickled."""
     if "gymnasium" not in sys.modules:
         return []
     pickled = []
     for spec in sys.modules["gymnasium"].registry.values():
         if not str(spec.entry_point).startswith("gymnasium."):
-            try:
+            with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
                 pickled.append(cloudpickle.dumps(spec))
-            except Exception:  # one that a task may not even use; if it does, Gymnasium says so
-                continue
     return pickled
 
 
 def unpack(digest: str, content: bytes) -> list[str]:
-    """Take a task, with the environments of its program.
-
-    Args:
-        digest: by which chunks name it.
-        content: the pickled task.
+    """Take a pickled task, with the environments of its program; a `WorkerError` where it cannot be
+    unpickled.
 
     Returns:
         The digests of all tasks that are held then.
-
-    Raises:
-        WorkerError: where it cannot be unpickled.
     """
     _tasks[digest] = _or_worker_error("the task", lambda: _unpickled(content))
     while len(_tasks) > HELD:
@@ -128,11 +102,9 @@ def _unpickled(content: bytes) -> Task:
         import gymnasium
 
         for pickled in environments:
-            try:
+            with contextlib.suppress(Exception):  # of a module that is not here
                 spec = pickle.loads(pickled)
-            except Exception:  # of a module that this worker lacks: a task that needs it says so
-                continue
-            gymnasium.registry[spec.id] = spec
+                gymnasium.registry[spec.id] = spec
     return pickle.loads(task)
 
 
@@ -160,20 +132,16 @@ def _last_line(error: BaseException) -> str:
 def evaluate_packed(
     request: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
-    """Evaluate a chunk by a task that comes with it, or was unpacked here before.
+    """Evaluate a chunk by a task that comes with it, or is held here already.
 
     Args:
         request: what is evaluated in words, for errors.
         packed: the task's digest and its pickled content; of a task that is held here any content.
-        genotypes: of the chunk, `(n, p)`.
-        seed: the key's data and implementation.
+        genotypes: of the chunk.
+        seed: of the key.
 
     Returns:
         The evaluation, and the seconds that it took.
-
-    Raises:
-        WorkerError: where this process is a fork of the search's, or cannot take the task.
-        EvaluationError: where the task raises.
     """
     if _forked:
         raise WorkerError(
@@ -207,19 +175,8 @@ def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -
 
 
 def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
-    """What a task says about one chunk, checked while it is still known which chunk it was.
-
-    Args:
-        task: what is evaluated.
-        genotypes: of the chunk, `(n, p)`.
-        seed: the key's data and implementation.
-
-    Returns:
-        Columns of NumPy arrays.
-
-    Raises:
-        ValueError: where it is no evaluation of n genotypes.
-    """
+    """What a task says about one chunk, in NumPy; checked while it is still known which chunk it
+    was."""
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
     evaluation = _compiled(task, rows, key) if task.traceable else task.evaluate(rows, key)

@@ -3,7 +3,7 @@ slider for all."""
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,11 +58,10 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
         until = last_states(record, now)
         layers = sorted(set(until))
         maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
-        over = maps[0].over
         panel["map"] = {
             "cells": MAP_CELLS,
-            "low": _plain(over.low),
-            "high": _plain(over.high),
+            "low": _plain(record.behavior_space.low),
+            "high": _plain(record.behavior_space.high),
             "of": [layers.index(g) for g in until],
             "levels": [_encoded(novelty_ranks(each), "u1") for each in maps],
         }
@@ -125,7 +124,7 @@ def _scene(world: Scene) -> dict[str, Any]:
     }
 
 
-def _plain(numbers: Sequence[Any]) -> list[float]:
+def _plain(numbers: Iterable[Any]) -> list[float]:
     return [float(number) for number in numbers]
 
 

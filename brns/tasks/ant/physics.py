@@ -18,13 +18,11 @@ from brns.tasks.ant.model import ant_xml
 from brns.tasks.cpu import cores
 
 BOUND = 50.0  # metres, of the world, in every dimension
-SHIFT, SCALE = (
-    np.array([5.0, 5.0, *27 * [0.0]]),
-    np.array([70.0, 70.0, *27 * [1.0]]),
-)  # of an observation
-SOUND = np.array(
-    [np.inf, *3 * [BOUND], *26 * [1e10]]
-)  # of time, the torso's place; MuJoCo's own limit for the rest
+# Of an observation.
+SHIFT = np.array([5.0, 5.0, *27 * [0.0]])
+SCALE = np.array([70.0, 70.0, *27 * [1.0]])
+# Of time, and the torso's place; MuJoCo's own limit for the rest.
+SOUND = np.array([np.inf, *3 * [BOUND], *26 * [1e10]])
 WIDTH, HEIGHT = 480, 360
 # MuJoCo's back ends by platform, each with the library that it needs. Its `Renderer` needs a
 # display, or the variable MUJOCO_GL from before MuJoCo was first imported.
@@ -73,18 +71,10 @@ class Physics:
     def advance(
         self, state: Float[np.ndarray, "n s"], action: Float[np.ndarray, "n a"], physics_steps: int
     ) -> tuple[Float[np.ndarray, "n s"], Bool[np.ndarray, " n"]]:
-        """One control step of n ants.
+        """One control step of n ants: the next states, and which of them are sound.
 
         The solver's warm start is cleared first, so that the next state depends on state and action
         alone. After a warning MuJoCo stops a simulation and its clock.
-
-        Args:
-            state: full physics states, `(n, s)`.
-            action: of the 8 joints, from -1 to 1, `(n, 8)`.
-            physics_steps: in a control step, of 0.005 s.
-
-        Returns:
-            The next states, and which of them are sound.
         """
         n = len(state)
         states = np.empty((n, physics_steps, state.shape[1]))
@@ -128,19 +118,8 @@ def threads() -> int:
 def pictures(
     model, states: Iterable[Float[np.ndarray, " s"]], camera: str = "follow"
 ) -> Iterator[UInt8[np.ndarray, "360 480 3"]]:
-    """What a camera of the model sees.
-
-    Args:
-        model: MuJoCo's.
-        states: full physics states, one a picture.
-        camera: a name in the model.
-
-    Returns:
-        Pictures of 360 x 480 pixels.
-
-    Raises:
-        RuntimeError: where there is no renderer.
-    """
+    """What a camera of MuJoCo's model sees of each full physics state; a `RuntimeError` where
+    there is no renderer."""
     mujoco = load_mujoco()
     context = _context()
     context.make_current()
@@ -158,9 +137,8 @@ def pictures(
             context.make_current()
             mujoco.mj_setState(model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
             mujoco.mj_forward(model, data)
-            mujoco.mjv_updateScene(
-                model, data, option, None, view, mujoco.mjtCatBit.mjCAT_ALL, scene
-            )
+            everything = mujoco.mjtCatBit.mjCAT_ALL
+            mujoco.mjv_updateScene(model, data, option, None, view, everything, scene)
             picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
             mujoco.mjr_render(frame, scene, drawing)
             mujoco.mjr_readPixels(picture, None, frame, drawing)

@@ -17,9 +17,7 @@ GENES = 100_000  # of a default policy, beyond which a word is said
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy of your own, such as one with a memory, a controller with a few gains,
-    or another library's network.
-    """
+    """A policy of your own, such as one with a memory or another library's network."""
 
     @property
     def genotype_space(self) -> Box: ...
@@ -30,13 +28,7 @@ class Policy(Protocol):
         """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
 
         It is made anew for each batch of episodes, of at most 16 unless the environment has a
-        vector form.
-
-        Args:
-            genotypes: `(n, p)`; row i acts in world i.
-
-        Returns:
-            Called at each step with observations `(n, o)`.
+        vector form; row i of the genotypes acts in world i.
         """
 
 

@@ -19,9 +19,7 @@ class Life:
 
 
 class Worlds(threading.local):
-    """A task's environments, others in each thread: closed with the thread,
-    the task or the program.
-    """
+    """A task's environments, others in each thread: closed with the thread, task or program."""
 
     def __init__(self):
         self.made: dict[int, Any] = {}
@@ -34,8 +32,7 @@ class Worlds(threading.local):
 
     def get(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
         """This thread's environment i, made when it is first asked for; a copy of a task that has
-        another `maker`, as by `eqx.tree_at`, has others.
-        """
+        another `maker`, as by `eqx.tree_at`, has others."""
         if self.maker is not maker:
             _close(self.made)
             self.made.clear()
