@@ -86,7 +86,8 @@ class Rooted(eqx.Module):
 
 def reach(record: Record) -> np.ndarray:
     """The furthest distance from the start of any path evaluated until each generation, in
-    metres."""
+    metres.
+    """
     start = np.asarray(scene(record.search.task).start)
     furthest = []
     for rows in evaluated_column(record, "descriptor"):

@@ -1,5 +1,6 @@
 """The parts of a reproduction, each from its runs to its results and to the pictures of single
-runs."""
+runs.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -188,7 +188,8 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 def by_dimension(costs: Costs) -> Figure:
     """Figure 6: the cost of a generation against d, with about as many entries as the paper's
-    archive."""
+    archive.
+    """
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
     styles = _styles(costs)
@@ -208,7 +209,8 @@ def by_dimension(costs: Costs) -> Figure:
 
 def by_entries(costs: Costs) -> Figure:
     """The cost of a generation of 25 + 25 against the archive's size, in two dimensions of the
-    descriptor."""
+    descriptor.
+    """
     styles = _styles(costs)
 
     def panel(ax: Axes, d: int) -> None:
@@ -224,7 +226,8 @@ def by_entries(costs: Costs) -> Figure:
 
 def crossover(costs: Costs) -> Figure:
     """The archive size above which a method without archive is cheaper; triangles: beyond the
-    sizes measured."""
+    sizes measured.
+    """
     styles = _styles(costs)
     titles = {TREE: "a KD-tree, rebuilt", "exact": "the best exact k-NN"}
     marks = {"<": "v", ">": "^", "": "o"}

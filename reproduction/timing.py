@@ -164,7 +164,8 @@ def follow(session: Session, generations: int) -> None:
 
 class Exact:
     """One exact search a call: the novelty of the first rows among all, by `brute_force` or
-    `kd_tree`."""
+    `kd_tree`.
+    """
 
     def __init__(
         self,
@@ -192,7 +193,8 @@ class Exact:
 
 def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
     """Exact novelty of the first n references: candidates by one BLAS product, then exact
-    differences."""
+    differences.
+    """
     queries = references[:n]
     # less what all distances of a query share
     squared = (references**2).sum(1) - 2 * queries @ references.T

@@ -39,9 +39,8 @@ gpu_simulator = partial(growing, first=85, last=90)
 
 
 def numpy_user(output, folder):
-    batches, left, right = zip(
-        *(map(float, line.split()) for line in output.splitlines()[1:]), strict=True
-    )
+    rows = [map(float, line.split()) for line in output.splitlines()[1:]]
+    batches, left, right = zip(*rows, strict=True)
     assert batches == (0, 10, 50, 199)
     assert left[0] == right[0] == 1  # nothing is known
     assert left[-1] < left[1] / 5 < left[0] / 15  # the half that is shown grows familiar
@@ -50,9 +49,8 @@ def numpy_user(output, folder):
 
 
 def text_filter(output, folder):
-    sentences, topics, largest = (
-        numbers(rf"(\d+) {name}", output) for name in ("sentences", "topics", "of the largest")
-    )
+    names = ("sentences", "topics", "of the largest")
+    sentences, topics, largest = (numbers(rf"(\d+) {name}", output) for name in names)
     assert sentences[1] == sentences[2] < 600 < sentences[0] == 2000
     assert topics[2] < topics[1] == topics[0] == 40
     assert largest[1] < largest[2] / 2
@@ -84,9 +82,7 @@ def qdax_scoring(output, folder):
 
 
 def islands(output, folder):
-    sharing, apart, one = (
-        numbers(rf"{name}: (\d+) cells", output)[0] for name in ("sharing", "apart", "one search")
-    )
+    sharing, apart, one = numbers(r"(?:sharing|apart|one search): (\d+) cells", output)
     assert min(sharing, apart, one) > 450  # of 533
     assert sharing > apart
 
@@ -117,12 +113,9 @@ def is_png(path):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name, tmp_path):
     check = globals().get(name)
-    assert check, (
-        f"examples/{name}.py needs a function of its name here that says what its output must be"
-    )
-    assert len(EXAMPLES[name].read_text().splitlines()) < (
-        70 if name.endswith("descriptors") else 60
-    )
+    assert check, f"examples/{name}.py needs a function of its name here that checks its output"
+    lines = EXAMPLES[name].read_text().splitlines()
+    assert len(lines) < (70 if name.endswith("descriptors") else 60)
     check(run(EXAMPLES[name], tmp_path), tmp_path)
 
 
@@ -132,33 +125,26 @@ LOGGERS = ("wandb", "mlflow", "tensorboardX")
 
 @pytest.mark.slow
 def test_readme(tmp_path):
-    (block,) = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
-    )
+    text = (ROOT / "README.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     script = tmp_path / "readme.py"
     script.write_text(block + "\nprint(behaviors.shape, len(solutions.genotype) > 0)")
     assert "(401, 100, 2) True" in run(script, tmp_path)
     assert is_png(tmp_path / "overview.png")
 
 
+WITH_PYTHON = {name for name, text in PAGES.items() if ".. code-block:: python" in text}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page",
-    [
-        name
-        for name, text in PAGES.items()
-        if ".. code-block:: python" in text and name != "cluster"
-    ],  # which needs one
-)
+@pytest.mark.parametrize("page", sorted(WITH_PYTHON - {"cluster"}))  # which needs one
 def test_python_of_the_documentation(page, tmp_path):
     """The blocks of a page are one script, and what a comment calls a shape is one."""
-    known = [
-        block
-        for block in blocks(PAGES[page], "python")
-        if ("mujoco_playground" not in block or PLAYGROUND)
-        and "optuna" not in block
-        and not any(package in block for package in LOGGERS)
-    ]
+    missing = ("optuna", *LOGGERS) if PLAYGROUND else ("optuna", "mujoco_playground", *LOGGERS)
+    known = []
+    for block in blocks(PAGES[page], "python"):
+        if not any(package in block for package in missing):
+            known.append(block)
     lines = "\n".join(known).splitlines()
     checked = [re.sub(r"^(\S.*\.shape)  # (\(.*?\)).*", r"assert \1 == \2", line) for line in lines]
     script = tmp_path / "page.py"
@@ -212,15 +198,10 @@ def test_commands_of_the_documentation(tmp_path):
 
 def test_no_folder_is_made_twice():
     """Someone reads several pages in one folder, and a run is never written over."""
-    texts = [
-        *PAGES.values(),
-        *((ROOT / page).read_text() for page in ("README.md", "docs/tutorial.py")),
-    ]
-    made = [
-        folder
-        for text in texts
-        for folder in set(re.findall(r"""out(?:=f?"|[ ])(runs/[^"\s{`]+)""", text))
-    ]
+    others = [(ROOT / page).read_text() for page in ("README.md", "docs/tutorial.py")]
+    made = []
+    for text in (*PAGES.values(), *others):
+        made += set(re.findall(r"""out(?:=f?"|[ ])(runs/[^"\s{`]+)""", text))
     assert len(made) > 20
     assert sorted(made) == sorted(set(made))
 

@@ -1,5 +1,6 @@
 """What pages of results have in common: tables, where numbers come from, and a refusal to replace
-another page."""
+another page.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

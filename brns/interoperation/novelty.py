@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from brns.checks.generations import check_structure
 from brns.checks.parts import check_part
@@ -74,8 +74,7 @@ class Novelty:
         Args:
             descriptors: `(n, d)` of NumPy or any other kind, finite, in the units of the space.
             population: behaviors `(m, d)` that count as seen too, such as the batch itself where
-                its members compete: estimators that count count them, an archive looks for
-                neighbours among them too. By default none.
+                its members compete; by default none.
 
         Returns:
             Novelty `(n,)`. An archive takes the mean of the neighbours that there are, and the
@@ -95,17 +94,9 @@ class Novelty:
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
-            state, number, first = self.state, self.batches + 1, self.learned
-        novelty = _score(
-            self.estimator,
-            state,
-            self.space,
-            self._padded(rows),
-            self._padded(living),
-            np.int32(len(living)),
-            np.int32(number),
-            np.int32(first),
-        )
+            state, counts = self.state, self._counts(living)
+        batch = self._padded(rows), self._padded(living), counts
+        novelty = _score(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
@@ -129,10 +120,9 @@ class Novelty:
             )
         if not len(rows):
             return
-        batch = self._padded(rows), self._padded(scores), np.int32(len(rows))
         with self._lock:
-            numbers = np.int32(self.batches + 1), np.int32(self.learned)
-            after = _learn(self.estimator, self.state, *batch, *numbers, jax.random.key(self.seed))
+            batch = self._padded(rows), self._padded(scores), self._counts(rows)
+            after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
             self.state = after
             self.batches += 1
@@ -194,6 +184,10 @@ class Novelty:
             )
         return rows
 
+    def _counts(self, rows: np.ndarray) -> np.ndarray:
+        """How many rows there are, the next batch's number, and how many were learned before."""
+        return np.array([len(rows), self.batches + 1, self.learned], np.int32)
+
     def _padded(self, rows: np.ndarray) -> np.ndarray:
         """The rows, and up to a power of two the last again; of none nothing."""
         if not len(rows) or not type(self.estimator).__module__.startswith("brns."):
@@ -203,8 +197,9 @@ class Novelty:
         return np.pad(rows, filling, mode="edge")
 
 
-def _behaviors(rows: Any, number: Any, born: Any, first: Any) -> Population:
-    """The first `number` of these rows; the others failed."""
+def _behaviors(rows: Any, counts: Int[Array, "3"]) -> Population:
+    """These rows as the next batch; who are beyond their number failed."""
+    number, born, first = counts
     population = Population.from_descriptors(rows, born, first)
     return population._replace(failed=jnp.arange(len(rows)) >= number)
 
@@ -217,19 +212,14 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 
 @eqx.filter_jit
 def _score(
-    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, m: Any, born: Any, first: Any
+    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, counts: Any
 ) -> Float[Array, " n"]:
-    population = _behaviors(living, m, born, first)
-    novelty = score_novelty(estimator, state, jnp.asarray(rows), population)
+    novelty = score_novelty(estimator, state, jnp.asarray(rows), _behaviors(living, counts))
     diagonal = jnp.linalg.norm(space.high - space.low)
     return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
 
 
 @eqx.filter_jit
-def _learn(
-    estimator: Any, state: PyTree, rows: Any, novelty: Any, n: Any, born: Any, first: Any, key: Any
-) -> PyTree:
-    batch = _behaviors(rows, n, born, first)._replace(novelty=novelty)
-    return update_estimator(
-        estimator, state, initial_generation(batch), jax.random.fold_in(key, born)
-    )
+def _learn(estimator: Any, state: PyTree, rows: Any, novelty: Any, counts: Any, key: Any) -> PyTree:
+    generation = initial_generation(_behaviors(rows, counts)._replace(novelty=novelty))
+    return update_estimator(estimator, state, generation, jax.random.fold_in(key, counts[1]))

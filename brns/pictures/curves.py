@@ -79,17 +79,17 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
         ax: where to draw.
     """
     ax.set_facecolor("white")
-    drawn = style.bands(bars.values)
+    drawn, words = style.bands(bars.values)
     looks = looks_of(bars.labels)
     width = 0.8 / len(bars.labels)
     names = with_seeds(bars.labels, list(map(len, bars.seeds)))
-    for place, (middle, low, high) in enumerate(drawn.middles):
+    for place, (middle, low, high) in enumerate(drawn):
         x = np.arange(len(bars.terms)) + (place + 0.5) * width - 0.4
         ends = [middle - low, high - middle]
         color = looks[bars.labels[place]].color
         ax.bar(x, middle, width * 0.92, yerr=ends, color=color, label=names[place])
     ax.set_xticks(range(len(bars.terms)), bars.terms)
-    ylabel = style.wrapped(ax, bars.quantity, drawn.words)
+    ylabel = style.wrapped(ax, bars.quantity, words)
     ax.set(xlabel="term of the signature", ylabel=ylabel)
     _make_logarithmic(ax)
 

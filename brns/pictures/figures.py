@@ -15,18 +15,13 @@ from matplotlib.figure import Figure
 from brns.metrics.recorded import require_states
 from brns.pictures import curves, gather, maps, style
 from brns.pictures.curves import Over
-from brns.pictures.gather import Gathered
 from brns.pictures.records import Runs, has_map, method, methods
 from brns.pictures.style import WIDTHS, Width, add_title, house_style, legend_below, new_figure
 from brns.runs.record import Record
 from brns.settings.parts import did_you_mean
 
-
-class Panel(NamedTuple):
-    """One panel of a figure."""
-
-    label: str
-    gathered: Any
+Panel = tuple[str, Any]
+"""the label of a part of a figure, and what was gathered for it"""
 
 
 class Picture(NamedTuple):
@@ -35,7 +30,7 @@ class Picture(NamedTuple):
     title: str
     caption: str
     """what is shown and how to read it"""
-    gather: Callable[..., Gathered]
+    gather: Callable[..., Any]
     """`gather(source, **options)` has the numbers of one panel"""
     paint: Callable[..., None] = curves.paint_curves
     """`paint(gathered, ax)` draws them"""
@@ -345,9 +340,9 @@ class Prepared(NamedTuple):
     def data(self) -> list[dict[str, Any]]:
         """What `brns.pictures.data` returns."""
         rows = []
-        for panel in self.panels:
-            label = {"panel": panel.label} if panel.label else {}
-            rows += [label | row for row in panel.gathered.rows()]
+        for label, gathered in self.panels:
+            panel = {"panel": label} if label else {}
+            rows += [panel | row for row in gathered.rows()]
         return rows
 
     def draw(self, ax: Axes | None = None, width: Width | None = None) -> Figure:
@@ -355,13 +350,13 @@ class Prepared(NamedTuple):
         how: dict[str, Any] = {} if self.over == "generations" else {"over": self.over}
         panels = self.panels
         if self.picture.panels == "method":
-            labels = [line.label for panel in panels for line in panel.gathered.series]
-            how["looks"] = curves.looks_of_rows(labels)
+            lines = [line.label for _, gathered in panels for line in gathered.series]
+            how["looks"] = curves.looks_of_rows(lines)
         if ax is not None:
             if len(panels) > 1:
-                labels = "; ".join(panel.label for panel in panels)
+                labels = "; ".join(label for label, _ in panels)
                 raise ValueError(f"one panel fits on ax; these runs have {len(panels)}: {labels}")
-            self.picture.paint(panels[0].gathered, ax, **how)
+            self.picture.paint(panels[0][1], ax, **how)
             theirs: Any = ax.figure
             return theirs
         # In a column one below the other.
@@ -372,10 +367,10 @@ class Prepared(NamedTuple):
         with house_style(width):
             figure = new_figure(total, ratio * total / across * len(rows) + (0.1 if width else 0.3))
             for row, line in enumerate(rows):
-                for column, panel in enumerate(line):
+                for column, (label, gathered) in enumerate(line):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
-                    self.picture.paint(panel.gathered, place, **how)
-                    add_title(place, panel.label)
+                    self.picture.paint(gathered, place, **how)
+                    add_title(place, label)
             if self.picture.panels != "one" or not style.label_ends(figure.axes[0]):
                 legend_below(figure)
         return figure
@@ -413,7 +408,7 @@ def _panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[li
     """The panels of a figure, row by row."""
     runs = methods(records)
     if picture.panels == "one":
-        return [[Panel("", picture.gather(records, **options))]]
+        return [[("", picture.gather(records, **options))]]
     if picture.panels == "method":
         sources: dict[str, Any] = dict(runs)
     else:
@@ -422,7 +417,7 @@ def _panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[li
         rows = []
         for label, record in sources.items():
             states = _pick_states(record)
-            rows.append([Panel(label, picture.gather(record, g, **options)) for g in states])
+            rows.append([(label, picture.gather(record, g, **options)) for g in states])
         return rows
     if picture.archived:
         archives = {}
@@ -430,7 +425,7 @@ def _panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[li
             if record.experiment["estimator"]["name"] == "ArchiveKNN":
                 archives[label] = record
         sources = archives or sources
-    panels = [Panel(label, picture.gather(each, **options)) for label, each in sources.items()]
+    panels = [(label, picture.gather(each, **options)) for label, each in sources.items()]
     across = 2 if len(panels) == 4 else 3  # four are a square
     return [panels[i : i + across] for i in range(0, len(panels), across)]
 

@@ -28,11 +28,11 @@ from brns.pictures.records import (
     scene_of,
     uniformity_of_record,
 )
-from brns.pictures.scenes import open_cells, over_box
+from brns.pictures.scenes import open_cells
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.tasks.chunked import innermost
-from brns.tasks.scene import Scene, Traced
+from brns.tasks.scene import Scene, Traced, plain
 
 Row = dict[str, Any]
 Individuals = Literal["survivors", "evaluated"]
@@ -129,7 +129,7 @@ class Behaviors(NamedTuple):
     """of the first solution, one halfway and the last, where the task can replay them"""
 
     def rows(self) -> list[Row]:
-        return _rows({"born": self.born, "solved": self.solved} | _by_axis(self.descriptor))
+        return _rows_of(self, "born", "solved")
 
 
 class Lineage(NamedTuple):
@@ -144,8 +144,7 @@ class Lineage(NamedTuple):
     descriptor: Float[np.ndarray, "m d"]
 
     def rows(self) -> list[Row]:
-        columns = {"id": self.id, "born": self.born, "solved": self.solved}
-        return _rows(columns | _by_axis(self.descriptor))
+        return _rows_of(self, "id", "born", "solved")
 
 
 class Archived(NamedTuple):
@@ -158,7 +157,7 @@ class Archived(NamedTuple):
     """generation"""
 
     def rows(self) -> list[Row]:
-        return _rows({"entered": self.entered} | _by_axis(self.descriptor))
+        return _rows_of(self, "entered")
 
 
 class Living(NamedTuple):
@@ -174,16 +173,15 @@ class Living(NamedTuple):
     solved: Bool[np.ndarray, " n"]
 
     def rows(self) -> list[Row]:
-        names = ("id", "born", "parent", "novelty", "solved")
-        return _rows({name: getattr(self, name) for name in names} | _by_axis(self.descriptor))
+        return _rows_of(self, "id", "born", "parent", "novelty", "solved")
 
 
 class NoveltyMap(NamedTuple):
     """Novelty at the centres of cells over the behavior space, and a population."""
 
     scene: Scene
-    over: Scene
-    """the scene over the behavior space alone"""
+    extent: tuple[float, float, float, float]
+    """of the behavior space: a task may show more or less of its world"""
     generation: int
     """whose state gave the novelty"""
     novelty: Float[np.ndarray, "y x"]
@@ -192,7 +190,7 @@ class NoveltyMap(NamedTuple):
 
     def rows(self) -> list[Row]:
         people = [{"what": "individual"} | row for row in self.living.rows()]
-        rows = _cells(self.over, "novelty", self.novelty) + people
+        rows = _cells(self.extent, "novelty", self.novelty) + people
         return [{"generation": self.generation} | row for row in rows]
 
 
@@ -200,15 +198,13 @@ class Elites(NamedTuple):
     """The fitness of the fittest of each cell."""
 
     scene: Scene
-    over: Scene
+    extent: tuple[float, float, float, float]
+    """of the behavior space"""
     fitness: Float[np.ndarray, "y x"]
     """row 0 is at the lowest y; NaN where nothing was evaluated"""
 
     def rows(self) -> list[Row]:
-        return _cells(self.over, "fitness", self.fitness)
-
-
-Gathered = Curves | Bars | Costs | Behaviors | Lineage | Archived | Living | NoveltyMap | Elites
+        return _cells(self.extent, "fitness", self.fitness)
 
 
 def _rows(columns: dict[str, Any]) -> list[Row]:
@@ -218,13 +214,16 @@ def _rows(columns: dict[str, Any]) -> list[Row]:
     return [dict(zip(columns, row, strict=True)) for row in values]
 
 
-def _by_axis(descriptor: Float[np.ndarray, "n d"]) -> dict[str, np.ndarray]:
-    return {f"behavior_{axis}": column for axis, column in enumerate(descriptor.T)}
+def _rows_of(individuals: Any, *names: str) -> list[Row]:
+    """A row for each individual: these columns and its behavior."""
+    columns = {name: getattr(individuals, name) for name in names}
+    axes = {f"behavior_{axis}": column for axis, column in enumerate(individuals.descriptor.T)}
+    return _rows(columns | axes)
 
 
-def _cells(over: Scene, name: str, values: Float[np.ndarray, "y x"]) -> list[Row]:
+def _cells(extent: Sequence[float], name: str, values: Float[np.ndarray, "y x"]) -> list[Row]:
     height, width = values.shape
-    left, right, bottom, top = over.extent
+    left, right, bottom, top = extent
     x = left + (np.arange(width) + 0.5) / width * (right - left)
     y = bottom + (np.arange(height) + 0.5) / height * (top - bottom)
     return _rows({"what": "cell", "x": x, "y": y[:, None], name: values})
@@ -234,7 +233,8 @@ def coverage(
     records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
     """Cumulative coverage; cells by default those of `brns.metrics.coverage.grid`, with sides
-    halved as long as a method covers more than 95 % of them."""
+    halved as long as a method covers more than 95 % of them.
+    """
     groups = methods(records)
     space = next(iter(groups.values()))[0].behavior_space
     cells = tuple(coverages.cells_of(space, shape))
@@ -339,7 +339,8 @@ def _series(
 
 def q(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method: Q has the unit of its
-    estimator."""
+    estimator.
+    """
     (runs,) = methods(records).values()
     generations = _common(require_states(record, "Q(i, j)") for record in runs)
     matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
@@ -396,7 +397,8 @@ def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
 
 def lineage(record: Record, individual: int | None = None) -> Lineage:
     """The line that led to an individual: by default the first solution, or else the most novel
-    survivor of the last generation."""
+    survivor of the last generation.
+    """
     columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
     if individual is None:
         last = population(record)
@@ -429,13 +431,13 @@ def novelty_map(
     record: Record, generation: int | None = None, cells: int = MAP_CELLS
 ) -> NoveltyMap:
     """Novelty over the behavior space after a generation whose state is kept, by default the last,
-    and its population."""
+    and its population.
+    """
     now = require_states(record, "a novelty map")[-1] if generation is None else generation
     people = population(record, now)
-    over = over_box(people.scene, record.behavior_space)
-    novelty = novelty_grid(record, now, cells)
-    novelty = np.where(open_cells(over, cells), novelty, np.nan)
-    return NoveltyMap(people.scene, over, now, novelty, people)
+    novelty, space = novelty_grid(record, now, cells), record.behavior_space
+    novelty = np.where(open_cells(people.scene, space, cells), novelty, np.nan)
+    return NoveltyMap(people.scene, plain(space).extent, now, novelty, people)
 
 
 def novelty_grid(
@@ -466,8 +468,7 @@ def elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
     fitness = np.full(shape, np.nan)
     at = coverages.cells(best["descriptor"], record.behavior_space, shape)
     fitness[tuple(at.T)] = best["fitness"]
-    world = scene_of(record)
-    return Elites(world, over_box(world, record.behavior_space), fitness.T)
+    return Elites(scene_of(record), plain(record.behavior_space).extent, fitness.T)
 
 
 def _check_planar(record: Record, what: str) -> None:

@@ -66,7 +66,7 @@ def paint_archive(shown: Archived, ax: Axes) -> None:
 
 def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
     ranks = rank_norm(shown.novelty[np.isfinite(shown.novelty)])
-    image = ax.imshow(shown.novelty, style.NOVELTY, ranks, **_cells_over(shown.over.extent))
+    image = ax.imshow(shown.novelty, style.NOVELTY, ranks, **_cells_over(shown.extent))
     colorbar(ax, image, "novelty, by rank")
     draw_world(ax, shown.scene)
     people = shown.living.descriptor
@@ -78,7 +78,7 @@ def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
 
 
 def paint_elites(shown: Elites, ax: Axes) -> None:
-    image = ax.imshow(shown.fitness, style.NOVELTY, **_cells_over(shown.over.extent))
+    image = ax.imshow(shown.fitness, style.NOVELTY, **_cells_over(shown.extent))
     colorbar(ax, image, "fitness of the elite")
     draw_world(ax, shown.scene)
     height, width = shown.fitness.shape

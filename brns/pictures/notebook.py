@@ -1,5 +1,6 @@
 """What a notebook shows of a record, and of a list of records: its state, some numbers and a small
-picture."""
+picture.
+"""
 
 import html
 from collections.abc import Sequence

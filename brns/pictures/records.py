@@ -1,5 +1,6 @@
 """What pictures ask of runs: their method, its name and look; how their world looks, and what their
-states hold."""
+states hold.
+"""
 
 import itertools
 import json
@@ -127,7 +128,8 @@ def scene_of(record: Record) -> Scene:
 
 def has_map(record: Record) -> bool:
     """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is
-    known."""
+    known.
+    """
     return (
         record.behavior_space.dimension == 2
         and bool(record.snapshots)
@@ -154,7 +156,8 @@ def explain_left_out(records: Iterable[Record]) -> str:
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The archive's descriptors and generations of entry after a generation; None without an
-    archive."""
+    archive.
+    """
     state = record.state(generation).estimator
     if not isinstance(state, Archive):
         return None
@@ -173,7 +176,8 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 
 def uniformity_of_record(record: Record) -> np.ndarray:
     """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive
-    is empty."""
+    is empty.
+    """
     space = record.behavior_space
     cells = cells_of(space, None)
     distances = []

@@ -1,5 +1,6 @@
 """Where things lie in a world's scene: which cells can be reached, what lies outside, paths from
-the start on."""
+the start on.
+"""
 
 from typing import Any
 
@@ -7,17 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from brns.core import Box
-from brns.tasks.scene import Scene, plain
+from brns.tasks.scene import Scene
 
 PLACES = 8
 """of a cell along each side, at which it is looked for walls"""
-
-
-def over_box(world: Scene, space: Box) -> Scene:
-    """The scene over the behavior space alone, whose cells a map has: a task may show more or less
-    of its world."""
-    box = plain(space)
-    return world._replace(low=box.low, high=box.high)
 
 
 def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
@@ -27,9 +21,10 @@ def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
     return f", {outside} outside" if outside else ""
 
 
-def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
-    """The cells of a map in which any place can be reached: out of walls and, where there is a
-    start, not cut off."""
+def open_cells(world: Scene, space: Box, cells: int) -> Bool[np.ndarray, "y x"]:
+    """The cells of a map over a behavior space in which any place can be reached: out of walls and,
+    where there is a start, not cut off.
+    """
     if world.walls is None:
         return np.ones((cells, cells), bool)
     free = ~world.walls
@@ -40,7 +35,7 @@ def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
         region, _ = label(free)
         free = region == region[row, column] if free[row, column] else free
     n = cells * PLACES
-    low, high = np.array([world.low, world.high])[..., None]
+    low, high = np.array([space.low, space.high], float)[..., None]
     x, y = low + (np.arange(n) + 0.5) / n * (high - low)
     places = free[np.ix_(*_pixels(world, x, y))]
     return places.reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))

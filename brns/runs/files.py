@@ -1,5 +1,6 @@
 """Files that no crash can spoil: written under a temporary name and renamed, so that what has its
-final name is whole."""
+final name is whole.
+"""
 
 import contextlib
 import errno

@@ -157,7 +157,8 @@ class Store:
 
     def span(self, began: str, ended: str | None) -> tuple[datetime.datetime, datetime.datetime]:
         """When a session began and ended, as datetimes. One that goes on, or was killed, ended when
-        the last generation was saved."""
+        the last generation was saved.
+        """
         begin = datetime.datetime.fromisoformat(began)
         if ended is None:
             return begin, max(begin, self.saved())

@@ -11,11 +11,10 @@ from jaxtyping import Array, Float, Key
 
 
 class Adapted(NamedTuple):
-    """What `FunctionalTask` sees of an environment that was adapted;
-    `state` is the environment's own.
-    """
+    """What `FunctionalTask` sees of an environment that was adapted."""
 
     state: Any
+    """the environment's own"""
     obs: Any
     reward: Any
     done: Any
@@ -152,10 +151,8 @@ def _native(space: Any, action: Float[Array, " a"]) -> Array:
     if choices := _choices(space):
         groups = jnp.split(action, np.cumsum(choices)[:-1])
         return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
-    low, high = (
-        np.broadcast_to(np.asarray(getattr(space, ours, getattr(space, theirs, None))), space.shape)
-        for ours, theirs in (("low", "minimum"), ("high", "maximum"))
-    )
+    bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
+    low, high = (np.broadcast_to(np.asarray(getattr(space, b)), space.shape) for b in bounds)
     bounded = np.isfinite(low) & np.isfinite(high)
     least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     scaled = least + (most - least) * (action.reshape(space.shape) + 1) / 2

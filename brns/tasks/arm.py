@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_types
+from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Evaluation
 from brns.tasks.scene import Scene, plain
 
@@ -45,12 +45,9 @@ class PlanarArm(eqx.Module):
 
     def __check_init__(self):
         check_types(self)
-        if self.lengths is not None and (
-            len(self.lengths) != self.joints or min(self.lengths) <= 0
-        ):
-            raise ValueError(
-                f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}"
-            )
+        lengths = (1.0,) * self.joints if self.lengths is None else self.lengths
+        fit = len(lengths) == self.joints and all(length > 0 for length in lengths)
+        check_settings(self, lengths=(fit, f"as many numbers above 0 as joints, {self.joints}"))
 
     def scene(self) -> Scene:
         """The plane of the tip, or of the first link's end."""
@@ -75,8 +72,9 @@ class PlanarArm(eqx.Module):
         n, places = len(genotypes), self.places(genotypes)
         fitness = -jnp.var(math.pi * (2 * genotypes - 1), axis=1)
         if self.descriptor == "picture":
-            return Evaluation(_pictures(places), fitness, jnp.zeros(n, bool))
-        descriptor = places[:, -1] if self.descriptor == "tip" else places.reshape(n, -1)
+            descriptor = _pictures(places)
+        else:
+            descriptor = places[:, -1] if self.descriptor == "tip" else places.reshape(n, -1)
         return Evaluation(descriptor, fitness, jnp.zeros(n, bool))
 
     def places(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n joints 2"]:
@@ -91,9 +89,8 @@ class PlanarArm(eqx.Module):
         heading = jnp.cumsum(math.pi * (2 * genotypes - 1), axis=1)
         lengths = np.array(self.lengths or (1.0,) * self.joints)
         links = lengths / lengths.sum()
-        ends = jnp.cumsum(
-            jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * links[:, None], axis=1
-        )
+        directions = jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2)
+        ends = jnp.cumsum(directions * links[:, None], axis=1)
         return jnp.clip((ends + 1) / 2, 0.0, 1.0)  # rounding may leave the box by a last bit
 
 
@@ -108,8 +105,7 @@ def _pictures(places: Float[Array, "n joints 2"]) -> Float[Array, "n pixels"]:
         from_x, from_y = x - begin[:, :1], y - begin[:, 1:]
         squared = jnp.maximum(along_x**2 + along_y**2, 1e-12)
         share = jnp.clip((from_x * along_x + from_y * along_y) / squared, 0, 1)
-        nearest = jnp.minimum(
-            nearest, (from_x - share * along_x) ** 2 + (from_y - share * along_y) ** 2
-        )
+        away = (from_x - share * along_x) ** 2 + (from_y - share * along_y) ** 2
+        nearest = jnp.minimum(nearest, away)
         begin = end
     return jnp.clip(1 - PIXELS * jnp.sqrt(nearest), 0.0, 1.0)

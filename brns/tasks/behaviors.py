@@ -53,14 +53,7 @@ class Waypoints(eqx.Module):
         check_settings(self, moments=(self.moments >= 1, "at least 1"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
-        """The places of one episode.
-
-        Args:
-            episode: what `GymnasiumTask` or `FunctionalTask` hands out.
-
-        Returns:
-            The selected numbers of each moment, one moment after another.
-        """
+        """The selected numbers of an episode, one moment after another."""
         xp, observations = _array(episode.observations)
         shares = np.arange(1, self.moments + 1) / self.moments
         times = xp.rint(shares * episode.length).astype(int)
@@ -68,9 +61,8 @@ class Waypoints(eqx.Module):
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
         """Those of the observations, for each moment; see `Bounded.bounds`."""
-        return Bounds(
-            *(np.tile(_selected(bound, self.select), self.moments) for bound in observations)
-        )
+        low, high = (_selected(bound, self.select) for bound in observations)
+        return Bounds(np.tile(low, self.moments), np.tile(high, self.moments))
 
 
 class Statistic(eqx.Module):
@@ -91,14 +83,7 @@ class Statistic(eqx.Module):
         check_types(self)
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
-        """The statistic of one episode.
-
-        Args:
-            episode: what `GymnasiumTask` or `FunctionalTask` hands out.
-
-        Returns:
-            One number for each selected number.
-        """
+        """The statistic of each selected number in an episode."""
         xp, series = _array(getattr(episode, self.of))
         if xp is np:
             series = series.astype(float)
@@ -120,17 +105,13 @@ class Statistic(eqx.Module):
         """
         of = observations if self.of == "observations" else actions
         low, high = (_selected(bound, self.select) for bound in of)
-        return (
-            Bounds(np.zeros_like(low), (high - low) / 2)
-            if self.statistic == "std"
-            else Bounds(low, high)
-        )
+        if self.statistic == "std":
+            low, high = np.zeros_like(low), (high - low) / 2
+        return Bounds(low, high)
 
 
 class Joined(eqx.Module):
-    """Several behaviors end to end, such as
-    `Joined((Waypoints(), Statistic("mean", of="actions")))`.
-    """
+    """Behaviors end to end, such as `Joined((Waypoints(), Statistic("mean", of="actions")))`."""
 
     parts: tuple[Callable[[Any], Any], ...]
     """functions of an episode"""
@@ -140,14 +121,7 @@ class Joined(eqx.Module):
         check_settings(self, parts=(len(self.parts) >= 1, "at least one"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
-        """The behaviors of one episode.
-
-        Args:
-            episode: what `GymnasiumTask` or `FunctionalTask` hands out.
-
-        Returns:
-            What the parts give, end to end.
-        """
+        """What the parts give of an episode, end to end."""
         xp, _ = _array(episode.rewards)
         return xp.concatenate([xp.ravel(part(episode)) for part in self.parts])
 
@@ -156,11 +130,10 @@ class Joined(eqx.Module):
         own.
         """
         unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
-        parts: tuple[Any, ...] = self.parts
-        each = [
-            part.bounds(observations, actions) if hasattr(part, "bounds") else unknown
-            for part in parts
-        ]
+        each = []
+        for part in self.parts:
+            known: Any = getattr(part, "bounds", None)
+            each.append(known(observations, actions) if known else unknown)
         return Bounds(*map(np.concatenate, zip(*each, strict=True)))
 
 

@@ -9,13 +9,8 @@ from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.policy import FeedForward
 
-LEFT, RIGHT, TOP, FASTEST = (
-    -1.2,
-    0.6,
-    0.45,
-    0.07,
-)  # the world's ends, the top, and the largest speed
-START = -0.5
+LEFT, RIGHT, TOP, START = -1.2, 0.6, 0.45, -0.5
+FASTEST = 0.07  # the largest speed
 POLICY = FeedForward((2, 8, 1), squash_output=True)
 
 Cars = Float[Array, " n"]
@@ -65,12 +60,8 @@ class MountainCar(eqx.Module):
             there = position >= TOP  # the episode has ended
             further, faster = step(position, speed, push)
             position, speed = jnp.where(there, position, further), jnp.where(there, speed, faster)
-            return (
-                position,
-                speed,
-                jnp.minimum(left, position),
-                jnp.maximum(right, position),
-            ), None
+            left, right = jnp.minimum(left, position), jnp.maximum(right, position)
+            return (position, speed, left, right), None
 
         start = jnp.full(len(genotypes), START, jnp.float32)
         cars = start, jnp.zeros_like(start), start, start

@@ -40,8 +40,7 @@ _tell_once = functools.cache(lambda text: print(text, file=sys.stderr))
 class Chunked(Wrapper):
     """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
 
-    A record names this one, without an executor, whoever evaluated.
-    So a run is resumed without workers.
+    A record names no executor, so that a run is resumed without workers.
 
     With `failures` above 0 a run goes on without individuals for whom the task raises, gives what
     is not finite, or, with `Processes` and `Dask`, hangs or ends its process. They are found by
@@ -111,11 +110,12 @@ class Chunked(Wrapper):
                 part = np.pad(part, ((0, size - len(rows)), (0, 0)), mode="edge")
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
             request = f"{self._name} of {individuals}"
-            if self.executor is None and not self.failures:
-                return _here(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
-            if self.executor is None:
+            if self.executor is not None:
+                packed = self._packed
+                return self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
+            if self.failures:
                 return _here(lambda: worker.evaluate(request, self.task, part, seed))
-            return self.executor.submit(worker.evaluate_packed, request, self._packed, part, seed)
+            return _here(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
             self.executor.begin()
@@ -173,9 +173,8 @@ class Chunked(Wrapper):
                 raise
             self.close()
             reason = error if isinstance(error, WorkerError) else repr(error)
-            raise EvaluationError(
-                f"{self._name} was given up by {self._whose}: {reason}"
-            ) from error
+            whose = getattr(self.executor, "name", "its executor")
+            raise EvaluationError(f"{self._name} was given up by {whose}: {reason}") from error
         except BaseException:  # Ctrl-C
             self.close()
             raise
@@ -206,10 +205,6 @@ class Chunked(Wrapper):
     @property
     def _name(self) -> str:
         return f"{type(self.task).__name__}.evaluate"
-
-    @property
-    def _whose(self) -> str:
-        return self.executor.name if isinstance(self.executor, ProcessThreads) else "its executor"
 
 
 class Batch:

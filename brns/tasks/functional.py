@@ -1,7 +1,6 @@
-"""An environment in JAX as a task, such as one of MuJoCo Playground or Brax:
-a policy acts in it, time is scanned.
-"""
+"""An environment in JAX as a task: a policy acts in it, time is scanned."""
 
+import contextlib
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -117,9 +116,8 @@ class FunctionalTask(eqx.Module):
         try:
             # A key for each: simulators that batch by themselves need the whole state batched.
             episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
-            descriptor = jax.vmap(lambda episode: jnp.asarray(self.describe(episode), float))(
-                episodes
-            )
+            describe = jax.vmap(lambda episode: jnp.asarray(self.describe(episode), float))
+            descriptor = describe(episodes)
             solved: Any = jax.vmap(self.success)(episodes) if self.success else False
         except NOT_JAX as error:
             raise ValueError(
@@ -154,23 +152,21 @@ class FunctionalTask(eqx.Module):
 
         state = self.env.reset(jax.random.key_data(key) if self._raw else key)
         begun = state, _scalar("done", state.done).astype(bool)
-        (_, done), (later, rewards, actions, living) = jax.lax.scan(
-            advance, begun, length=self.steps
-        )
-        times = jnp.minimum(
-            jnp.arange(self.steps + 1), living.sum()
-        )  # after the end the last again
-        seen = jax.tree.map(
-            lambda each, many: jnp.concatenate([jnp.asarray(each)[None], many])[times],
-            watch(state),
-            later,
-        )
-        return Episode(seen, rewards, actions, living.sum(), done)
+        (_, done), happened = jax.lax.scan(advance, begun, length=self.steps)
+        later, rewards, actions, living = happened
+        length = living.sum()
+        times = jnp.minimum(jnp.arange(self.steps + 1), length)  # after the end the last again
+
+        def series(first: Any, others: Array) -> Array:
+            return jnp.concatenate([jnp.asarray(first)[None], others])[times]
+
+        seen = jax.tree.map(series, watch(state), later)
+        return Episode(seen, rewards, actions, length, done)
 
 
 class Unhashable:
-    """An environment that cannot be hashed, such as a plain dataclass:
-    compiled code is for this very one.
+    """An environment that cannot be hashed, such as a plain dataclass: what is compiled is for
+    this very one.
     """
 
     def __init__(self, env: Any):
@@ -203,11 +199,10 @@ def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
     key = jax.random.key(0)
     try:
         return False, jax.eval_shape(reset, key)
-    except Exception as error:
-        try:
+    except Exception:
+        with contextlib.suppress(Exception):
             return True, jax.eval_shape(reset, jax.random.key_data(key))
-        except Exception:
-            raise error from None
+        raise
 
 
 def _scalar(name: str, value: Any) -> Array:

@@ -113,14 +113,7 @@ class FeedForward(eqx.Module):
     def __call__(
         self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]
     ) -> Float[Array, "n a"]:
-        """One action a policy.
-
-        Args:
-            genotypes: `(n, p)`.
-            observations: row i is for policy i, `(n, o)`.
-
-        Returns:
-            `(n, actions)`.
+        """One action a policy, whose row of the observations is its own.
 
         Raises:
             ValueError: where a shape is another than the policy's.

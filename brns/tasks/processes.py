@@ -19,9 +19,9 @@ from brns.tasks.worker import EvaluationError, WorkerError
 
 # Of compiled code, as JAX was told in the process of the search.
 CACHE = (
-    "compilation_cache_dir",
-    "compilation_cache_max_size",
-    "persistent_cache_min_compile_time_secs",
+    "jax_compilation_cache_dir",
+    "jax_compilation_cache_max_size",
+    "jax_persistent_cache_min_compile_time_secs",
 )
 DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
 # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
@@ -58,9 +58,9 @@ class ProcessThreads(Executor):
         initializer: Callable[[], Any] | None,
         log: str | os.PathLike | None,
     ) -> None:
-        self.open, self.name, self.timeout = open, name, timeout
-        self.initializer = None if initializer is None else cloudpickle.dumps(initializer)
-        self.log = None if log is None else os.path.abspath(log)
+        self.open, self.name = open, name
+        pickled = None if initializer is None else cloudpickle.dumps(initializer)
+        self.start = Start(timeout, pickled, None if log is None else os.path.abspath(log))
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None
         self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
@@ -83,10 +83,8 @@ class ProcessThreads(Executor):
                 if packed.digest not in self.placed:
                     self.placed[packed.digest] = scatter(content)
                 content = self.placed[packed.digest]
-            start = Start(self.timeout, self.initializer, self.log)
-            return opened.submit(
-                _evaluate_in_process, self.processes, start, request, packed.digest, content, *chunk
-            )
+            arguments = self.processes, self.start, request, packed.digest, content, *chunk
+            return opened.submit(_evaluate_in_process, *arguments)
 
     def shutdown(self, *_: Any, **__: Any) -> None:
         with self.lock:
@@ -125,11 +123,11 @@ def _evaluate_in_process(
 ) -> Any:
     """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
     died, started = None, False
+    patience = start.timeout and start.timeout + START
     for _ in range(DEATHS):
         try:
             process = _thread_process(processes, start)
             if digest not in _THREAD.tasks:
-                patience = start.timeout and start.timeout + START
                 _THREAD.tasks = process.submit(worker.unpack, digest, content).result(patience)
             started = True
             future = process.submit(worker.evaluate_packed, request, (digest, b""), *chunk)
@@ -145,17 +143,16 @@ def _evaluate_in_process(
             if started:
                 seconds = f"timeout={start.timeout} seconds"
                 raise EvaluationError(f"{request} took more than {seconds}, and was killed")
-            seconds = f"{START:g} + {start.timeout} seconds"
-            raise WorkerError(f"a worker took more than {seconds} to start and import the task")
+            raise WorkerError(
+                f"a worker took more than {patience:g} seconds to start and take the task"
+            )
     if not started:
         raise WorkerError(f"a worker ended {DEATHS} times before it had the task. {died}")
     raise EvaluationError(f"{request} ended its process {DEATHS} times. {died}")
 
 
 def _thread_process(processes: list[Any], start: Start) -> Any:
-    """This thread's process. It has one chunk at a time,
-    so that it is known on which it died or hung.
-    """
+    """This thread's process, which has one chunk at a time: one knows on which it died or hung."""
     if not hasattr(_THREAD, "process"):
         import loky
 
@@ -163,8 +160,8 @@ def _thread_process(processes: list[Any], start: Start) -> Any:
         multiprocessing.current_process().daemon = False
         environment = {"JAX_PLATFORMS": "cpu", **one_thread()}
         for name in CACHE:
-            if (value := getattr(jax.config, f"jax_{name}")) is not None:
-                environment[f"JAX_{name.upper()}"] = str(value)
+            if (value := getattr(jax.config, name)) is not None:
+                environment[name.upper()] = str(value)
         try:
             _THREAD.process = loky.ProcessPoolExecutor(
                 1, env=environment, initializer=worker.set_up, initargs=(os.getpid(), start.log)

@@ -54,7 +54,6 @@ class LinearProjection(eqx.Module):
         clipped = jnp.where(inside, genotypes, BOUND / jnp.where(inside, 1.0, genotypes))
         descriptor = clipped.reshape(len(genotypes), self.measures, -1).sum(axis=2)
         space = self.behavior_space
+        descriptor = jnp.clip(descriptor, space.low, space.high)
         fitness = -jnp.sum((genotypes - CENTER) ** 2, axis=1)
-        return Evaluation(
-            jnp.clip(descriptor, space.low, space.high), fitness, jnp.zeros(len(genotypes), bool)
-        )
+        return Evaluation(descriptor, fitness, jnp.zeros(len(genotypes), bool))

@@ -72,9 +72,7 @@ class Film(NamedTuple):
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A task that says how its world looks;
-    without it the world is the box of the behavior space.
-    """
+    """A task that says how its world looks; that of others is the box of the behavior space."""
 
     def scene(self) -> Scene: ...
 

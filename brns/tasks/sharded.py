@@ -16,7 +16,7 @@ class Wrapper(eqx.Module):
     """What evaluates another task, with that task's spaces."""
 
     task: Task
-    """the world"""
+    """what is evaluated"""
 
     @property
     def genotype_space(self) -> Box:
@@ -28,14 +28,12 @@ class Wrapper(eqx.Module):
 
 
 class Sharded(Wrapper):
-    """A task in JAX whose individuals are evaluated side by side on `devices` devices,
-    by default on all.
+    """A task in JAX whose individuals are evaluated side by side on `devices` devices.
 
     What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and
-    the estimator's state on every device. Parts are equal, so that the last may be filled up. The
-    bits are those of one device for the worlds here; a task whose matrix products round by the size
-    of a batch, such as `FunctionalTask`, differs by as much. A record names the task alone, whoever
-    evaluated it.
+    the estimator's state on every device. The bits are those of one device for the worlds here; a
+    task whose matrix products round by the size of a batch, such as `FunctionalTask`, differs by as
+    much. A record names the task alone, whoever evaluated it.
 
     Args:
         task: in JAX.
@@ -61,13 +59,11 @@ class Sharded(Wrapper):
             raise ValueError(
                 f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {devices}"
             )
-        self.mesh = jax.make_mesh(
-            (many,), ("individuals",), (AxisType.Auto,), devices=jax.devices()[:many]
-        )
+        chosen = jax.devices()[:many]
+        self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=chosen)
         arrays, rest = eqx.partition(task, eqx.is_array)
-        self.task = eqx.combine(
-            jax.device_put(arrays, NamedSharding(self.mesh, PartitionSpec())), rest
-        )
+        everywhere = NamedSharding(self.mesh, PartitionSpec())
+        self.task = eqx.combine(jax.device_put(arrays, everywhere), rest)
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The task's own evaluation, on all devices; see `Task.evaluate`."""

@@ -1,7 +1,6 @@
-"""What a process does that evaluates for a search: it starts, takes a task,
-and evaluates chunks of individuals.
-"""
+"""What a process does that evaluates for a search: it takes a task, and evaluates chunks."""
 
+import contextlib
 import os
 import pickle
 import signal
@@ -37,9 +36,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class EvaluationError(ValueError):
-    """A task failed in a worker: the message names the task and the individuals,
-    as rows of the batch from 0.
-    """
+    """A task failed: the message names it and the individuals, as rows of the batch from 0."""
 
 
 class WorkerError(RuntimeError):
@@ -56,12 +53,11 @@ def set_up(parent: int, log: str | None) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     if log is not None:
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        os.dup2(file, 1)
-        os.dup2(file, 2)
-        os.close(file)
+        with open(log, "ab") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
         sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
@@ -88,18 +84,14 @@ def initialize(pickled: bytes | None) -> None:
 
 
 def registered() -> list[bytes]:
-    """The environments that a program registered with Gymnasium, each pickled,
-    as far as they can be.
-    """
+    """The environments that a program registered with Gymnasium, each pickled."""
     if "gymnasium" not in sys.modules:
         return []
     pickled = []
     for spec in sys.modules["gymnasium"].registry.values():
         if not str(spec.entry_point).startswith("gymnasium."):
-            try:
+            with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
                 pickled.append(cloudpickle.dumps(spec))
-            except Exception:  # one that a task may not even use; if it does, Gymnasium says so
-                continue
     return pickled
 
 
@@ -128,11 +120,9 @@ def _unpickled(content: bytes) -> Task:
         import gymnasium
 
         for pickled in environments:
-            try:
+            with contextlib.suppress(Exception):  # of a module that is not here
                 spec = pickle.loads(pickled)
-            except Exception:  # of a module that this worker lacks: a task that needs it says so
-                continue
-            gymnasium.registry[spec.id] = spec
+                gymnasium.registry[spec.id] = spec
     return pickle.loads(task)
 
 

@@ -13,8 +13,7 @@ from brns.tasks.worker import EvaluationError as EvaluationError
 
 
 class Processes(Chunked):
-    """A task evaluated by `workers` processes of this machine;
-    works for every task that cloudpickle takes.
+    """A task that cloudpickle takes, evaluated by `workers` processes of this machine.
 
     They are started anew, never forked, when first needed. Each uses one core and no accelerator.
     They end on `close()`, at the end of a `with` block, or with this process. A worker that dies is
@@ -25,18 +24,16 @@ class Processes(Chunked):
         workers: how many processes.
         chunk: individuals evaluated together.
         timeout: seconds within which a chunk must be evaluated; starting a worker and importing the
-            task's modules do not count. An individual that needs about as long may fail here and
-            not there: leave a wide margin.
+            task's modules do not count. Leave a wide margin.
         failures: the share of a batch that may fail, as `Chunked` says.
         initializer: called once in every worker that starts, before it has a task: to set up
-            logging, to import what registers environments, to make a world that the process keeps.
+            logging, to import what registers environments.
         log: a file to which the workers' output is appended, `os.devnull` for none; by default it
             goes where the search's own goes, in a notebook into the cell.
 
     Raises:
-        EvaluationError: by `evaluate`; it names the individuals: where the task raises, where a
-            chunk takes longer than `timeout` seconds, and where two workers died on one chunk; with
-            `failures`, where more fail than may.
+        EvaluationError: by `evaluate`, for individuals for whom the task raises, takes longer than
+            `timeout`, or ends two workers; with `failures`, where more fail than may.
     """
 
     def __init__(

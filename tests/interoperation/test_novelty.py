@@ -17,14 +17,14 @@ from brns.runs.files import RecordError
 
 SPACE = Box([-1.0, -1.0], [1.0, 1.0])
 ARCHIVE = brns.ArchiveKNN(k=3, additions=2, capacity=30)  # whom it takes in is drawn
+COUNTS = brns.VisitCounts(grids=8)
 BATCHES = np.random.default_rng(0).uniform(-1, 1, (4, 20, 2))
 
 
 def test_it_says_what_the_pure_functions_say():
-    estimator = brns.VisitCounts(grids=8)
-    novelty, key = Novelty(estimator, SPACE, seed=3), jax.random.key(3)
-    score, update = eqx.filter_jit(estimator.score), eqx.filter_jit(estimator.update)
-    state = eqx.filter_jit(estimator.init)(SPACE, jax.random.fold_in(key, 0))
+    novelty, key = Novelty(COUNTS, SPACE, seed=3), jax.random.key(3)
+    score, update = eqx.filter_jit(COUNTS.score), eqx.filter_jit(COUNTS.update)
+    state = eqx.filter_jit(COUNTS.init)(SPACE, jax.random.fold_in(key, 0))
     for number, behaviors in enumerate(BATCHES, 1):
         batch = Generation.from_descriptors(behaviors, number)
         descriptors, nobody = batch.offspring.descriptor, batch.parents
@@ -50,15 +50,10 @@ def test_an_archive_says_how_novel_behaviors_are_given_all_that_were_learned():
     assert novelty.score([[18.0]], population=[[18.0], [19.0]]).tolist() == [3.5]
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        brns.VisitCounts(grids=8),
-        brns.ExactRecognition(size=16),
-        brns.BehaviorRecognition(depths=(0, 1)),
-        brns.ArchiveKNN(k=3),
-    ],
-)
+KINDS = (COUNTS, brns.ExactRecognition(size=16), brns.BehaviorRecognition(depths=(0, 1)), ARCHIVE)
+
+
+@pytest.mark.parametrize("estimator", KINDS)
 def test_batches_of_few_sizes_are_compiled_and_the_rest_of_them_changes_nothing(estimator):
     novelty = Novelty(estimator, SPACE)
     novelty.learn(BATCHES[0][:13])
@@ -71,7 +66,7 @@ def test_batches_of_few_sizes_are_compiled_and_the_rest_of_them_changes_nothing(
 
 
 def test_several_threads_may_learn():
-    novelty = Novelty(brns.VisitCounts(grids=8), SPACE)
+    novelty = Novelty(COUNTS, SPACE)
     novelty.learn(np.zeros((10, 2)))
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(novelty.learn, [np.zeros((10, 2))] * 40))
@@ -121,7 +116,7 @@ def test_an_estimator_of_ones_own_is_given_again_and_another_is_refused(tmp_path
 
 
 def test_nobody_is_scored_and_learned_without_a_change():
-    novelty, nobody = Novelty(brns.VisitCounts(grids=8), SPACE), np.zeros((0, 2))
+    novelty, nobody = Novelty(COUNTS, SPACE), np.zeros((0, 2))
     assert novelty.score(nobody).shape == (0,)
     novelty.learn(nobody)
     assert (novelty.batches, novelty.learned) == (0, 0)
@@ -129,7 +124,7 @@ def test_nobody_is_scored_and_learned_without_a_change():
 
 
 def test_what_are_no_descriptors_and_no_novelty_is_refused():
-    novelty = Novelty(brns.VisitCounts(grids=8), SPACE)
+    novelty = Novelty(COUNTS, SPACE)
     for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
         with pytest.raises(ValueError, match=r"shape \(n, 2\).* finite"):
             novelty.score(wrong)

@@ -19,8 +19,7 @@ SPACE = brns.Box([0.0, 0.0], [10.0, 10.0])
 
 def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
     """Three archived behaviors around each of nine far places, and one new behavior there:
-    its 3 nearest are those.
-    """
+    its 3 nearest are those."""
     random, k = np.random.default_rng(0), 3
     places = np.array([(x, y) for x in (1, 5, 9) for y in (1, 5, 9)], float)
     seen = (places[:, None] + random.uniform(-0.3, 0.3, (9, k, 2))).reshape(-1, 2)
@@ -54,8 +53,7 @@ def test_pyribs_schedulers_and_emitters_take_it():
 
 def test_the_most_novel_solutions_lead_the_strategy():
     """Counts of visits by hand: three behaviors in one cell and one alone,
-    so that the one alone ranks first.
-    """
+    so that the one alone ranks first."""
     archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=1)
     measures = np.array([[1.0, 1.0], [1.1, 1.0], [9.0, 9.0], [1.0, 1.1]])
     archive.add(np.zeros((4, 1)), None, measures)

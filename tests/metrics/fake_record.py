@@ -61,8 +61,7 @@ class FakeRecord:
 
 def family():
     """Two founders; 2, child of 1, is born in generation 1 and 3, child of 2, in generation 2,
-    after 1 has died.
-    """
+    after 1 has died."""
     founders = population([0, 1], [[0, 0], [3, 0]])
     second = population([2], [[3, 4]], parents=[1], born=[1])
     first_survivors = population([0, 2], [[0, 0], [3, 4]], parents=[-1, 1], born=[0, 1])

@@ -14,14 +14,11 @@ BOX = Box([0.0, 0.0], [600.0, 600.0])
 
 def test_cells_and_their_centers_by_hand():
     points = np.array([[0.0, 0.0], [99.9, 100.0], [600.0, 599.9], [-5.0, 1e9]], np.float32)
-    np.testing.assert_array_equal(
-        coverage.cells(points, BOX, (6, 6)), [[0, 0], [0, 1], [5, 5], [0, 5]]
-    )
+    found = coverage.cells(points, BOX, (6, 6))
+    assert found.tolist() == [[0, 0], [0, 1], [5, 5], [0, 5]]
     box, shape = Box([-1.0, 0.0, 2.0], [1.0, 3.0, 4.0]), (2, 3, 4)
     middle = coverage.centers(box, shape)
-    np.testing.assert_allclose(
-        middle[[0, 1, -1]], [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]]
-    )
+    assert middle[[0, 1, -1]].tolist() == [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]]
     np.testing.assert_array_equal(coverage.cells(middle, box, shape), list(np.ndindex(shape)))
 
 
@@ -32,11 +29,9 @@ def test_visited_cells_are_those_of_a_histogram(seed, d, n):
     low = generator.uniform(-5, 0, d)
     box = Box(low, low + generator.uniform(1, 9, d))
     shape = tuple(generator.integers(1, 8, d).tolist())
-    points = np.asarray(box.low) + generator.uniform(0.001, 0.999, (n, d)) * np.asarray(
-        box.high - box.low
-    )
-    limits = list(zip(np.asarray(box.low, float), np.asarray(box.high, float), strict=True))
-    counts, _ = np.histogramdd(points, shape, limits)
+    low, high = np.asarray(box.low, float), np.asarray(box.high, float)
+    points = low + generator.uniform(0.001, 0.999, (n, d)) * (high - low)
+    counts, _ = np.histogramdd(points, shape, np.stack([low, high], axis=1))
     assert coverage.coverage(points, box, shape) == (counts > 0).mean()
 
 
@@ -45,9 +40,8 @@ def test_cumulative_coverage_never_falls_and_equals_that_of_all_points_so_far():
     curve = coverage.cumulative_coverage(generations, BOX, (6, 6))
     assert (np.diff(curve) >= 0).all()
     for g in range(20):
-        assert curve[g] == pytest.approx(
-            coverage.coverage(np.concatenate(generations[: g + 1]), BOX, (6, 6))
-        )
+        until = np.concatenate(generations[: g + 1])
+        assert curve[g] == pytest.approx(coverage.coverage(until, BOX, (6, 6)))
 
 
 def test_a_grid_too_large_to_list():
@@ -58,17 +52,13 @@ def test_a_grid_too_large_to_list():
 
 
 def test_coverage_of_a_record():
-    """(0, 0) and (3, 0), then (3, 4), then (5.5, 4), in cells of 2 x 2:
-    the survivors are among the evaluated.
-    """
+    """(0, 0) and (3, 0), then (3, 4), then (5.5, 4), in cells of 2 x 2; the second does not
+    survive its first generation."""
     record = FakeRecord(family())
-    np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 3, 4]) / 9)
-    # the child of generation 1 does not survive it
     record.history[1] = (record.history[1][0], record.history[0][1])
-    np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 2, 4]) / 9)
-    np.testing.assert_allclose(
-        coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9
-    )
+    for individuals, visited in (("survivors", [2, 2, 4]), ("evaluated", [2, 3, 4])):
+        found = coverage.of_record(record, (3, 3), individuals)
+        np.testing.assert_allclose(found, np.array(visited) / 9)
 
 
 def test_what_has_no_coverage_is_refused():

@@ -26,17 +26,15 @@ def test_signatures_and_their_box_by_hand():
 def test_signatures_are_signaxs_and_place_and_speed_do_not_matter():
     walks = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
     found = paths.signatures(walks.reshape(5, 14))
-    np.testing.assert_allclose(
-        found, signax.signature(walks, 2, flatten=True), rtol=1e-4, atol=1e-4
-    )
+    theirs = signax.signature(walks, 2, flatten=True)
+    np.testing.assert_allclose(found, theirs, rtol=1e-4, atol=1e-4)
     slower = np.insert(walks + 5, 3, 5 + (walks[:, 2] + walks[:, 3]) / 2, axis=1)
     np.testing.assert_allclose(paths.signatures(slower.reshape(5, 16)), found, rtol=1e-4, atol=1e-4)
 
 
 def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
     """Two generations of two paths of two points;
-    of two far away that are born in the second one survives.
-    """
+    of two far away that are born in the second one survives."""
     near, far = [[0, 0, 1, 1], [0, 0, 2, 1]], [[40, -40, -40, 40], [-40, -40, 40, 40]]
     founders, survivors = population([0, 1], near), population([0, 3], [near[0], far[1]])
     founders.novelty[:] = first_novelty
@@ -52,14 +50,9 @@ def test_coverage_counts_cells_of_signature_space():
 
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
     """One cell, then two of equal novelty: uniform. Novelty 1 and 3 is not;
-    where nobody is novel it is unknown.
-    """
-    np.testing.assert_allclose(paths.uniformity_of_record(recorded()), [0, 0], atol=1e-9)
-    uneven = recorded(last_novelty=(1, 3))
+    where nobody is novel it is unknown."""
+    found = paths.uniformity_of_record(recorded(last_novelty=(1, 3)))
     expected = jensenshannon([1, 3], [1, 1], base=2)
-    np.testing.assert_allclose(
-        paths.uniformity_of_record(uneven), [0, expected], rtol=1e-6, atol=1e-9
-    )
-    np.testing.assert_allclose(
-        paths.uniformity_of_record(recorded(first_novelty=(0, 0))), [np.nan, 0], atol=1e-9
-    )
+    np.testing.assert_allclose(found, [0, expected], rtol=1e-6, atol=1e-9)
+    found = paths.uniformity_of_record(recorded(first_novelty=(0, 0)))
+    np.testing.assert_allclose(found, [np.nan, 0], atol=1e-9)

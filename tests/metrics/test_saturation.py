@@ -13,8 +13,7 @@ from brns.metrics import saturation
 @pytest.mark.parametrize("dimension", [1, 2, 32])
 def test_what_is_found_again_is_not_new_at_any_scale(dimension):
     """Behaviors far apart: 16 in each generation, then the same ones for as long again,
-    and longer.
-    """
+    and longer."""
     space = brns.Box([-7.0] * dimension, [5.0] * dimension)
     found = np.array(space.uniform(jax.random.key(0), 20 * 16)).reshape(20, 16, dimension)
     seen = saturation.Seen(space)

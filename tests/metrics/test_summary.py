@@ -51,14 +51,9 @@ def test_a_run_without_and_with_states():
     found = summary(record)
     margin = found.pop("epsilon")
     assert 0 < margin < 2
-    cycling = {
-        "eta": 1.75,
-        "eta_below_one": 0.5,
-        "kappa": 1.0,
-        "kappa_share": 0.75,
-        "regained": 0.0,
-    }
-    assert found == pytest.approx({**FACTS, **cycling})
+    eta = {"eta": 1.75, "eta_below_one": 0.5}
+    kappa = {"kappa": 1.0, "kappa_share": 0.75, "regained": 0.0}
+    assert found == pytest.approx({**FACTS, **eta, **kappa})
 
 
 def test_founders_alone_have_neither_success_nor_parents():
@@ -68,9 +63,7 @@ def test_founders_alone_have_neither_success_nor_parents():
 
 
 def test_over_seeds_by_hand():
-    """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36.
-    Only the first run has a success to date.
-    """
+    """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36. Only the first has a success."""
     found = over_seeds([FakeRecord(family()), FakeRecord(family()[:1])])
     assert found["coverage_survivors"] == pytest.approx((3 / 36, np.sqrt(2) / 36, 2))
     assert found["first_solved"][::2] == (2, 1)

@@ -24,17 +24,13 @@ def test_agrees_with_scipy_whether_empty_cells_are_listed_or_counted():
     for _ in range(20):
         weights = generator.uniform(size=30) * (generator.uniform(size=30) < 0.5)
         weights[0] = 1.0
-        expected = jensenshannon(weights, np.ones(30), base=2)
-        assert uniformity.distance_to_uniform(weights) == pytest.approx(expected)
-        assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == pytest.approx(
-            expected
-        )
+        expected = pytest.approx(jensenshannon(weights, np.ones(30), base=2))
+        assert uniformity.distance_to_uniform(weights) == expected
+        assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == expected
 
 
 def test_occupancy_and_values_of_cells_by_hand():
-    """Cells of 3 x 3: two points in one, one in another,
-    one outside that counts for its border cell.
-    """
+    """Cells of 3 x 3: two points in one, one in another, one outside, of its border cell."""
     points = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 1.0], [9.0, -9.0]])
     expected = jensenshannon([2, 2, 0, 0], np.ones(4), base=2)
     assert uniformity.of_points(points, BOX, (2, 2)) == pytest.approx(expected)

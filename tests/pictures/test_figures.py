@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgba
 from brns import ArchiveKNN, NoveltySearch, Record, pictures
 from brns.core import Population
 from brns.core.novelty import init_estimator
-from brns.metrics import coverage, cycling, dynamics, uniformity
+from brns.metrics import coverage, cycling, dynamics, recorded, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures import draw
 from brns.pictures.style import SOLVED
@@ -34,22 +34,20 @@ def copied(record, path):
 
 
 CURVES = {
-    "coverage": lambda record: (record.generations, coverage.of_record(record, (6, 6))),
-    "age": lambda record: (record.generations, dynamics.age_of_record(record)),
-    "parent-distance": lambda record: (
-        record.generations,
-        dynamics.parent_distance_of_record(record),
-    ),
-    "uniformity": lambda record: (record.snapshots, uniformity.of_record(record, (6, 6))),
-    "eta": lambda record: (record.snapshots[:-1], cycling.of_record(record).eta),
-    "kappa": lambda record: (record.snapshots[:-1], cycling.of_record(record).kappa),
-    "kappa-share": lambda record: (record.snapshots[:-1], cycling.of_record(record).kappa_share),
+    "coverage": lambda record: coverage.of_record(record, (6, 6)),
+    "age": dynamics.age_of_record,
+    "parent-distance": dynamics.parent_distance_of_record,
+    "uniformity": lambda record: uniformity.of_record(record, (6, 6)),
+    "eta": lambda record: cycling.of_record(record).eta,
+    "kappa": lambda record: cycling.of_record(record).kappa,
+    "kappa-share": lambda record: cycling.of_record(record).kappa_share,
 }
 
 
 @pytest.mark.parametrize("name", CURVES)
 def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name, near, ax):
-    generations, values = zip(*map(CURVES[name], near), strict=True)
+    values = list(map(CURVES[name], near))
+    generations = np.arange(len(values[0]))  # each has its state
     mean, deviation = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
     middle, low, high = mean, mean - deviation, mean + deviation
     shares = ("coverage", "uniformity", "kappa-share")
@@ -60,14 +58,13 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     said = " ".join(ax.get_ylabel().split())
     assert said.endswith("median and quartiles, 2 seeds" if below else "mean ± deviation, 2 seeds")
     line = ax.lines[0]
-    np.testing.assert_array_equal(line.get_xdata(), generations[0])
+    np.testing.assert_array_equal(line.get_xdata(), generations)
     np.testing.assert_allclose(line.get_ydata(), middle)
     assert line.get_label() == pictures.method(near[0])
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
-        x, y = generations[0][first], limit[first]
-        assert np.isclose(band, [x, y]).all(axis=1).any()
+        assert np.isclose(band, [first, limit[first]]).all(axis=1).any()
 
 
 def test_runs_of_different_length_end_with_the_shortest(near, tmp_path, ax):
@@ -117,17 +114,15 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
     assert image[row, column] == pytest.approx(float(expected), rel=1e-4)
     assert ax.images[0].get_extent() == [0, 600, 0, 600]
     assert ax.yaxis_inverted()
-    np.testing.assert_allclose(
-        ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [4])[0]
-    )
+    people = maze.column("survivors.descriptor", [4])[0]
+    np.testing.assert_allclose(ax.collections[-1].get_offsets(), people)
 
 
 def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
     draw("behaviors", maze, ax=ax)
     points = ax.collections[0]
-    founders = maze.column("offspring.descriptor", [0])[0]
-    later = maze.column("offspring.descriptor")
-    np.testing.assert_allclose(points.get_offsets(), np.concatenate([founders, *later]))
+    everyone = recorded.everyone(maze, ["descriptor"])["descriptor"]
+    np.testing.assert_allclose(points.get_offsets(), everyone)
     np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
     walls = np.asarray(ax.images[0].get_array())
     # Pixel (i, j) has its centre at (3 i, 3 j).
@@ -154,13 +149,13 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
 
 
 def test_the_line_of_a_solution_leads_from_a_founder_parent_by_parent(maze, near, ax):
-    parents = np.concatenate([maze.column("offspring.parent", [g])[0] for g in maze.generations])
+    parents = recorded.everyone(maze, ["parent"])["parent"]
     ids = [row["id"] for row in pictures.data("lineage", maze, individual=120)]
     assert ids[-1] == 120
     assert list(parents[ids]) == [-1, *ids[:-1]]
     draw("lineage", near[0], ax=ax)  # nobody solved it
-    novelty = near[0].column("survivors.novelty", [GENERATIONS])[0]
-    newest = near[0].column("survivors.descriptor", [GENERATIONS])[0][novelty.argmax()]
+    last = near[0].population()
+    newest = last.descriptor[last.novelty.argmax()]
     np.testing.assert_allclose(ax.lines[-1].get_xydata(), [newest])
     with pytest.raises(ValueError, match="has individuals 0 to 139; got 140"):
         draw("lineage", maze, individual=140)
@@ -215,9 +210,7 @@ def test_elites_are_the_fittest_of_their_cells(near, ax):
 def test_a_new_cell_never_lowers_the_qd_score(near):
     record = near[0]
     (ax,) = draw("qd-score", [record]).axes
-    least = float(
-        min(record.column("offspring.fitness", [g]).min() for g in range(GENERATIONS + 1))
-    )
+    least = float(recorded.everyone(record, ["fitness"])["fitness"].min())
     np.testing.assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
     assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
 
@@ -226,12 +219,9 @@ def ant_run(path, seed, reach):
     """A run of the ant by hand: three straight paths of 16 steps."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
     (facts,) = metadata.new(search, [seed], 1, 1)
-    steps = (
-        np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
-    )
-    people = Population.from_descriptors(steps.reshape(3, 32))._replace(
-        genotype=np.zeros((3, 608), np.float32)
-    )
+    steps = np.arange(1, 17)[:, None] * np.array([[[1.0, 0.0]], [[0.0, reach]], [[9.0, 9.0]]])
+    people = Population.from_descriptors(steps.reshape(3, 32))
+    people = people._replace(genotype=np.zeros((3, 608), np.float32))
     space, key = search.task.behavior_space, jax.random.key(seed)
     people, estimator = init_estimator(search.estimator, space, people, key)
     state = SearchState(jnp.int32(0), people, estimator, search.mixture.initial_credit())
@@ -244,10 +234,8 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
     heights = [bar.get_height() for bar in ax.patches]
     # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0,
     # 15 and 135, then 0, 45 and 135.
-    assert heights[0] == pytest.approx(np.sqrt((35**2 + 50**2 + 85**2) / 3))
-    assert heights[1] == pytest.approx(
-        (np.sqrt((50**2 + 35**2 + 85**2) / 3) + np.sqrt((60**2 + 15**2 + 75**2) / 3)) / 2
-    )
+    assert heights[0] == pytest.approx(np.std([15, 0, 135]))
+    assert heights[1] == pytest.approx((np.std([0, 15, 135]) + np.std([0, 45, 135])) / 2)
     ax.figure.draw_without_rendering()
     labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
     # numbers, no code of a formula

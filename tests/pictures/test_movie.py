@@ -15,8 +15,7 @@ def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
     frames = list(movie.frames(maze))
     monkeypatch.setattr(movie, "frames", lambda _: iter(frames))
     with Image.open(movie.write(maze, tmp_path / "run.gif")) as film:
-        assert film.n_frames == 2
-        assert film.info["duration"] == 160  # a sixth of a second, in the hundredths of a GIF
+        assert (film.n_frames, film.info["duration"]) == (2, 160)  # six a second, in hundredths
         shown = np.asarray(film.convert("RGB"), int)
     assert (frames[0] != frames[1]).any()
     assert np.abs(shown - frames[0]).mean() < 2  # of 255, with the 256 colours of a GIF

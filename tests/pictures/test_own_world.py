@@ -10,6 +10,7 @@ from PIL import Image
 
 from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN, Record, run
 from brns.metrics.measures import summary
+from brns.metrics.recorded import everyone
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
 from brns.pictures.records import scene_of
 from brns.pictures.report import view
@@ -42,19 +43,10 @@ class Strides(Genes):
     d: int = 32
 
     def scene(self):
-        walls = np.zeros((4, 4), bool)
-        walls[0] = True
+        walls = np.arange(16).reshape(4, 4) < 4
+        looks = {"walls": walls, "walls_extent": (-1, 1, -1, 1), "start": (0.0, 0.0)}
         goal = Area(0.5, 0.5, 0.1, "goal", "#3a9d5d")
-        return Scene(
-            (-1.0, -1.0),
-            (1.0, 1.0),
-            ("east", "north"),
-            paths=True,
-            walls=walls,
-            walls_extent=(-1, 1, -1, 1),
-            start=(0.0, 0.0),
-            areas=(goal,),
-        )
+        return Scene((-1, -1), (1, 1), ("east", "north"), paths=True, areas=(goal,), **looks)
 
     def trajectory(self, genotypes):
         path = np.asarray(genotypes)[:, : self.d].reshape(len(genotypes), -1, 2)
@@ -69,16 +61,12 @@ class Wide(Genes):
     """A scene of NumPy's numbers; behaviors leave the box to the right."""
 
     def scene(self):
-        return Scene(
-            tuple(np.float32([-2, -2])), tuple(np.float32([2, 2])), start=tuple(np.float32([0, 0]))
-        )
+        low, high, start = (tuple(np.float32([x, x])) for x in (-2, 2, 0))
+        return Scene(low, high, start=start)
 
     def evaluate(self, genotypes, key):
-        return (
-            super()
-            .evaluate(genotypes, key)
-            ._replace(descriptor=genotypes[:, :2] + jnp.array([0.5, 3.5]))
-        )
+        descriptor = genotypes[:, :2] + jnp.array([0.5, 3.5])
+        return super().evaluate(genotypes, key)._replace(descriptor=descriptor)
 
 
 def run_of(task, path):
@@ -104,9 +92,7 @@ def test_a_picture_of_the_run_needs_no_search(wide, strides):
         alone = Record(known.path)
         points = overview(alone).axes[1].collections[-1].get_offsets()
         world = scene_of(alone)
-        np.testing.assert_allclose(
-            points, world.place(alone.column("survivors.descriptor", [3])[0])
-        )
+        np.testing.assert_allclose(points, world.place(alone.population().descriptor))
         assert world.walls is None
 
 
@@ -156,14 +142,10 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
     left = overview(strides).axes[0]
     assert "goal" in left.get_legend_handles_labels()[1]
     assert left.get_xlabel() == "east"
-    np.testing.assert_array_equal(
-        np.isfinite(np.asarray(left.images[0].get_array(), float)).sum(), 4
-    )
-    way = next(line for line in left.lines if line.get_color() == SOLVED)
-    np.testing.assert_allclose(way.get_xydata()[0], [0, 0])
-    np.testing.assert_allclose(
-        way.get_xydata()[-1], strides.solutions().descriptor[0, -2:], rtol=1e-6
-    )
+    assert np.isfinite(np.asarray(left.images[0].get_array(), float)).sum() == 4
+    way = next(line for line in left.lines if line.get_color() == SOLVED).get_xydata()
+    first = strides.solutions().descriptor[0, -2:]
+    np.testing.assert_allclose(way[[0, -1]], [[0, 0], first], rtol=1e-6)
 
 
 def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
@@ -172,13 +154,8 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     with Image.open(movie.write_individual(strides, tmp_path / "best.gif")) as film:
         assert film.n_frames in (1, 3)  # Pillow joins pictures that are alike.
         shown = np.asarray(film.convert("RGB"))[4, 4]
-    fitness = np.concatenate(
-        [strides.column("offspring.fitness", [g])[0] for g in strides.generations]
-    )
-    ends = np.concatenate(
-        [strides.column("offspring.descriptor", [g])[0] for g in strides.generations]
-    )
-    reach = np.hypot(*ends[:, -2:].T)
+    columns = everyone(strides, ["fitness", "descriptor"])
+    fitness, reach = columns["fitness"], np.hypot(*columns["descriptor"][:, -2:].T)
     best = movie.genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     # the world's own colours

@@ -4,7 +4,6 @@ import pickle
 import sys
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 
@@ -20,9 +19,8 @@ KEY = jax.random.key(0)
 
 
 def genotypes(n, seed=1):
-    return (
-        np.random.default_rng(seed).uniform(-1, 1, (n, POLICY.genotype_length)).astype(np.float32)
-    )
+    random = np.random.default_rng(seed)
+    return random.uniform(-1, 1, (n, POLICY.genotype_length)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +82,7 @@ def test_observations_and_areas_by_hand():
     assert position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
-    assert within(here, areas).tolist() == [
-        [True, False, False],
-        [False] * 3,
-        [False, True, False],
-        [False, False, True],
-    ]
+    assert within(here, areas).astype(int).tolist() == [[1, 0, 0], [0] * 3, [0, 1, 0], [0, 0, 1]]
 
 
 def test_same_genotype_gives_the_same_bits_whatever_the_batch_and_the_threads():
@@ -117,10 +110,8 @@ def test_a_control_step_is_mujoco_s_own_with_a_cleared_warm_start():
 
 
 def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch):
-    # Areas around the start, one of them out of reach at first: the ant is put on a path by hand.
-    places = np.array(
-        [[0, -24], [34, -25], [34, -25], [-24, 33], [0, 0], [15, 15], [20, 20], [30, 30.0]]
-    )
+    # The ant is put on a path by hand.
+    places = [[0, -24], [34, -25], [34, -25], [-24, 33], [0, 0], [15, 15], [20, 20], [30, 30.0]]
     task = AntMaze(steps=16)
     physics = Physics("large", "implicitfast", 1)
     taken = iter(range(1, 99))
@@ -135,7 +126,7 @@ def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch)
     episodes = task.episodes(genotypes(1))
     assert episodes.visited.tolist() == [[True, True, True]]
     assert episodes.length.tolist() == [5]
-    assert np.array_equal(episodes.path[0, :6], places[:6])
+    assert episodes.path[0, :6].tolist() == places[:6]
     assert (episodes.path[0, 5:] == [15, 15]).all()
 
 
@@ -147,9 +138,8 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
 
     def with_a_kick(state, action, physics_steps):
         state = state.copy()
-        state[np.isclose(state[:, 0], 0.25) & (np.arange(len(state)) == 2), 18] = (
-            1e9  # m/s upwards, after ten steps
-        )
+        if np.isclose(state[0, 0], 0.25):  # after ten steps
+            state[2, 18] = 1e9  # m/s upwards
         return advance(state, action, physics_steps)
 
     monkeypatch.setattr(physics, "advance", with_a_kick)
@@ -161,9 +151,8 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
     assert (episodes.path[2, 10:] == calm.path[2, 10]).all()
     assert "1 of 4" in caplog.text
     monkeypatch.undo()
-    assert np.array_equal(
-        task.evaluate(rows, KEY).descriptor, task.descriptor(calm.path).astype(np.float32)
-    )
+    calmly = task.descriptor(calm.path).astype(np.float32)
+    assert np.array_equal(task.evaluate(rows, KEY).descriptor, calmly)
     assert np.array_equal(task.trajectory(rows, every=16), calm.path[:, [0, 16, 32, 40]])
 
 
@@ -173,12 +162,11 @@ def test_stuck_ants_end_after_a_whole_window_in_one_place():
     free = AntMaze(steps=60).episodes(rows)
     task = AntMaze(steps=60, stuck_distance=0.05, stuck_window=20)
     episodes = task.episodes(rows)
-    extent = [np.ptp(free.path[:, t - 20 : t + 1], axis=1).max(axis=1) for t in (20, 40, 60)]
-    first = [
-        next((t for t, e in zip((20, 40, 60), extent, strict=True) if e[i] < 0.05), 60)
-        for i in range(4)
-    ]
-    assert episodes.length.tolist() == first
+    first = np.full(4, 60)
+    for t in (60, 40, 20):
+        extent = np.ptp(free.path[:, t - 20 : t + 1], axis=1).max(axis=1)
+        first[extent < 0.05] = t
+    assert episodes.length.tolist() == first.tolist()
     assert episodes.length[0] < 60
     assert not episodes.stuck.all()
     for path, held, end in zip(free.path, episodes.path, episodes.length, strict=True):
@@ -191,21 +179,10 @@ def test_conforms_and_is_its_own_description():
     check_task(task, n=2)
     assert task.behavior_space.dimension == 96
     assert part_to_json(task)["stuck_distance"] == 0.5
-    assert (
-        part_to_json(part_from_json(part_to_json(task)))
-        == part_to_json(task)
-        == part_to_json(pickle.loads(pickle.dumps(task)))
-    )
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"arena": "vast"}, "'vast'"), ({"steps": 0}, "at least 16, the positions")],
-)
-def test_settings_out_of_range_are_refused(settings, message, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
-    with pytest.raises(ValueError, match=message):
-        AntMaze(**settings)
+    for again in (part_from_json(part_to_json(task)), pickle.loads(pickle.dumps(task))):
+        assert part_to_json(again) == part_to_json(task)
+    with pytest.raises(ValueError, match="at least 16, the positions"):
+        AntMaze(steps=0)
 
 
 def test_genotypes_that_are_no_policies_are_refused():
@@ -227,9 +204,8 @@ def test_missing_or_old_mujoco_names_the_cure(monkeypatch):
 
 
 def test_a_film_shows_the_arena():
-    task = AntMaze(steps=16)
+    film = AntMaze(steps=16).film(genotypes(1)[0])
     try:
-        film = task.film(genotypes(1)[0])
         frames = list(film.pictures)
     except RuntimeError as error:
         pytest.skip(str(error))

@@ -32,9 +32,8 @@ def test_every_step_is_gymnasiums(theirs):
 
 
 def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
-    genotypes = (
-        np.random.default_rng(1).uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
-    )
+    random = np.random.default_rng(1)
+    genotypes = random.uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
     found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), jax.random.key(0))
     for i in range(20):
         layers = POLICY.layers(genotypes[i : i + 1].astype(float))
@@ -45,7 +44,6 @@ def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
             push = POLICY.act(layers, np.array([[to_unit(position)], [speed / 0.07]]))[:, 0]
             state, _, ended, _, _ = theirs.step(push)
             places.append(state[0])
-        assert_allclose(
-            found.descriptor[i], [to_unit(min(places)), to_unit(max(places))], atol=1e-3
-        )
+        ends = [to_unit(min(places)), to_unit(max(places))]
+        assert_allclose(found.descriptor[i], ends, atol=1e-3)
         assert bool(found.solved[i]) == ended

@@ -37,7 +37,7 @@ def test_worlds_keep_the_contract_and_are_rebuilt_from_little(task):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PlanarArm(2, "tip", (1.0,)), "as many lengths"),
+        (lambda: PlanarArm(2, "tip", (1.0,)), "as many numbers above 0 as joints, 2"),
         (lambda: LinearProjection(7), "a divisor of genes=7; got 2"),
         (lambda: DeceptiveMaze(start=(174.0, 300.0, 0.0)), "touches a wall"),
         (lambda: DeceptiveMaze(start=(-30.0, 300.0, 0.0)), "touches a wall"),

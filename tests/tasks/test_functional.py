@@ -24,9 +24,8 @@ class State(NamedTuple):
 
 
 class Corridor:
-    """x moves by 1 + the action; the reward is the new x, and the end is at 3.
-    The reset draws the start.
-    """
+    """x moves by 1 + the action; the reward is the new x; the reset draws the start, and the end is
+    at 3."""
 
     action_size = 1
 
@@ -35,15 +34,18 @@ class Corridor:
         return State({"x": x, "old": x[None]}, jnp.float32(0), jnp.float32(0), jnp.float32(0))
 
     def step(self, state, action):
-        x = state.obs["x"] + 1 + action[0]
-        return State(
-            {"x": x, "old": state.obs["x"][None]}, x, jnp.float32(x >= 3), state.pushes + action[0]
-        )
+        x, pushes = state.obs["x"] + 1 + action[0], state.pushes + action[0]
+        return State({"x": x, "old": state.obs["x"][None]}, x, jnp.float32(x >= 3), pushes)
 
 
 class Growing(Corridor):
     def step(self, state, action):
         return super().step(state, action)._replace(obs={"x": state.obs["x"], "old": jnp.zeros(2)})
+
+
+class Wide(Corridor):
+    def step(self, state, action):
+        return super().step(state, action)._replace(reward=jnp.ones(2))
 
 
 def loop(task, genotype, key, step):
@@ -76,9 +78,8 @@ def test_a_batch_is_a_plain_loop_of_the_environment():
         np.testing.assert_allclose(episode.observations[:n], watched, rtol=1e-5)
         assert (episode.observations[n:] == episode.observations[n - 1]).all()
         np.testing.assert_allclose(found.descriptor[i], watched[-1], rtol=1e-5)
-        np.testing.assert_allclose(
-            found.fitness[i], sum(state.reward for state in states), rtol=1e-5
-        )
+        rewards = sum(state.reward for state in states)
+        np.testing.assert_allclose(found.fitness[i], rewards, rtol=1e-5)
         lengths.add(n)
     assert len(lengths) > 2
 
@@ -92,18 +93,24 @@ def test_seeds_in_lanes_are_single_seeds():
     assert len(set(together[:, 0, 0].tolist())) == 3
 
 
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="from 2 observations to 1 actions"):
-        FunctionalTask(Corridor(), 6, SPACE, policy=FeedForward((3, 1)))
-    with pytest.raises(ValueError, match="Gymnasium"):
-        FunctionalTask(object(), 6, SPACE)
-    with pytest.raises(ValueError, match=r"Growing\.step.* structure, shapes and types"):
-        check_task(FunctionalTask(Growing(), 6, SPACE))
-    with pytest.raises(ValueError, match="describe and success must be JAX code"):
-        check_task(FunctionalTask(Corridor(), 6, SPACE, describe=lambda e: np.asarray(e.rewards)))
-    for env in (Corridor, SimpleNamespace(action_size=1, reset=lambda key: (0, {}))):
-        with pytest.raises(ValueError, match="whose states have obs, reward and done"):
-            FunctionalTask(env, 6, SPACE)
+def stateless(key):
+    return 0, {}
+
+
+@pytest.mark.parametrize(
+    ("env", "settings", "message"),
+    [
+        (Corridor(), {"policy": FeedForward((3, 1))}, "from 2 observations to 1 actions"),
+        (Corridor, {}, "whose states have obs, reward and done"),
+        (SimpleNamespace(action_size=1, reset=stateless), {}, "obs, reward and done.*Gymnasium"),
+        (Growing(), {}, r"Growing\.step.* structure, shapes and types"),
+        (Wide(), {}, r"reward must be one number; got shape \(2,\)"),
+        (Corridor(), {"describe": lambda e: np.asarray(e.rewards)}, "success must be JAX code"),
+    ],
+)
+def test_what_does_not_fit_is_refused(env, settings, message):
+    with pytest.raises(ValueError, match=message):
+        check_task(FunctionalTask(env, 6, SPACE, **settings))
 
 
 def test_numbers_in_a_list_are_a_behavior():
@@ -145,21 +152,8 @@ def test_environments_of_other_forms_give_the_same(env):
     assert part_to_json(task)["env"]["name"] == type(env).__name__
 
 
-class Wide(Corridor):
-    def step(self, state, action):
-        return super().step(state, action)._replace(reward=jnp.ones(2))
-
-
-def test_a_reward_of_two_numbers_is_refused():
-    task = FunctionalTask(Wide(), 2, SPACE)
-    with pytest.raises(ValueError, match=r"reward must be one number; got shape \(2,\)"):
-        task.evaluate(task.genotype_space.uniform(KEY, 2), KEY)
-
-
 class Stepped:
-    """An environment of jumanji's shape: a place and a turn; the action goes one back, stays,
-    or goes one on.
-    """
+    """An environment of jumanji's shape: a place; the action goes one back, stays, or goes on."""
 
     action_spec = SimpleNamespace(num_values=3, shape=(), dtype=np.int32)
 
@@ -179,9 +173,8 @@ class Stepped:
 
 def test_an_environment_that_returns_a_time_step():
     """The largest output is the last, so each step goes from 0 to 1 and earns 1, four times."""
-    task = FunctionalTask(
-        TimeStepEnv(Stepped()), 6, Box([0.0] * 3, [1.0] * 3), Statistic(of="actions")
-    )
+    space = Box([0.0] * 3, [1.0] * 3)
+    task = FunctionalTask(TimeStepEnv(Stepped()), 6, space, Statistic(of="actions"))
     assert task.policy.sizes == (1, 10, 10, 3)
     genotype = jnp.zeros(task.genotype_space.dimension).at[-1].set(1)
     evaluation = task.evaluate(genotype[None], KEY)
@@ -193,8 +186,7 @@ def test_an_environment_that_returns_a_time_step():
 
 class Keyed:
     """An environment of gymnax's shape: two pushes of at most `most` and a wind;
-    `step` begins anew by itself.
-    """
+    `step` begins anew by itself."""
 
     def __init__(self, space):
         self.space = space
@@ -235,27 +227,20 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
 def test_a_real_environment_of_gymnax(name):
-    gymnax = pytest.importorskip("gymnax")
-    task = FunctionalTask(
-        ParamsEnv(*gymnax.make(name)),
-        20,
-        Box([-20.0] * 3, [20.0] * 3),
-        lambda e: e.observations[-1][:3],
-    )
-    check_task(task)
+    env = ParamsEnv(*pytest.importorskip("gymnax").make(name))
+    space = Box([-20.0] * 3, [20.0] * 3)
+    check_task(FunctionalTask(env, 20, space, lambda e: e.observations[-1][:3]))
 
 
 @pytest.mark.slow
 def test_a_real_environment_of_jumanji():
-    jumanji = pytest.importorskip("jumanji")
+    env = TimeStepEnv(pytest.importorskip("jumanji").make("Maze-v0"))
 
     def where(adapted):
         place = adapted.state.agent_position
         return jnp.stack([place.row, place.col])
 
-    env = TimeStepEnv(jumanji.make("Maze-v0"))
-    task = FunctionalTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where)
-    check_task(task)
+    check_task(FunctionalTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where))
 
 
 @pytest.mark.slow

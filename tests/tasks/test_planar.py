@@ -55,29 +55,19 @@ def test_no_arm_is_less_fit_than_the_offset_of_its_qd_score():
     corners = (np.arange(2**7)[:, None] >> np.arange(7)) & 1
     least = PlanarArm().evaluate(jnp.asarray(corners, jnp.float32), KEY).fitness.min()
     assert_allclose(least, -(np.pi**2) * (1 - 1 / 49), rtol=1e-5)
-    assert (
-        f"offset=-{np.pi**2:.2f}"
-        in (Path(brns.__file__).parents[1] / "docs" / "python.rst").read_text()
-    )
+    page = Path(brns.__file__).parents[1] / "docs" / "python.rst"
+    assert f"offset=-{np.pi**2:.2f}" in page.read_text()
 
 
 def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
-    genotypes = np.array(
-        [[1, 2, -3, 5.12], [10.24, 0, -10.24, -10.24], [2.048] * 4, [5.12] * 4], np.float32
-    )
-    task = LinearProjection(4)
-    found = task.evaluate(jnp.asarray(genotypes), KEY)
-    assert_allclose(
-        found.descriptor,
-        [[3, 2.12], [0.5, -1], [4.096, 4.096], task.behavior_space.high],
-        rtol=1e-5,
-    )
+    rows = [[1, 2, -3, 5.12], [10.24, 0, -10.24, -10.24], [2.048] * 4, [5.12] * 4]
+    genotypes, task = jnp.array(rows, jnp.float32), LinearProjection(4)
+    found = task.evaluate(genotypes, KEY)
+    expected = [[3, 2.12], [0.5, -1], [4.096, 4.096], task.behavior_space.high]
+    assert_allclose(found.descriptor, expected, rtol=1e-5)
     assert float(found.fitness[2]) == 0
-    assert_allclose(
-        LinearProjection(4, 4).evaluate(genotypes, KEY).descriptor[1],
-        [0.5, 0, -0.5, -0.5],
-        rtol=1e-5,
-    )
+    fine = LinearProjection(4, 4).evaluate(genotypes, KEY).descriptor[1]
+    assert_allclose(fine, [0.5, 0, -0.5, -0.5], rtol=1e-5)
     assert_allclose(found.fitness[0], -(1.048**2 + 0.048**2 + 5.048**2 + 3.072**2), rtol=1e-5)
 
 
@@ -86,6 +76,5 @@ def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
     loose = RescaledBehaviorSpace(arm, 10.0)
     assert_allclose(loose.behavior_space.low, [-4.5, -4.5])
     assert_allclose(loose.behavior_space.high, [5.5, 5.5])
-    assert_allclose(
-        loose.evaluate(genotypes, KEY).descriptor, arm.evaluate(genotypes, KEY).descriptor
-    )
+    mine, its = (task.evaluate(genotypes, KEY).descriptor for task in (loose, arm))
+    assert_allclose(mine, its)

@@ -29,17 +29,15 @@ def test_agrees_with_matrix_products(sizes, squash_output):
     genotypes = random.uniform(-1, 1, (7, policy.genotype_length)).astype(np.float32)
     observations = random.normal(0, 2, (7, sizes[0])).astype(np.float32)
     actions = policy(jnp.asarray(genotypes), jnp.asarray(observations))
-    expected = [
-        dense(sizes, squash_output, g, o) for g, o in zip(genotypes, observations, strict=True)
-    ]
+    rows = zip(genotypes, observations, strict=True)
+    expected = [dense(sizes, squash_output, *row) for row in rows]
     np.testing.assert_allclose(actions, expected, atol=1e-5)
     layers, sensed = policy.layers(genotypes.astype(float)), observations.T.astype(float)
     on_host = policy.act(layers, sensed)
     np.testing.assert_allclose(on_host.T, expected, atol=1e-12)
     order = random.permutation(7)
-    np.testing.assert_array_equal(
-        actions[order], policy(jnp.asarray(genotypes[order]), jnp.asarray(observations[order]))
-    )
+    again = policy(jnp.asarray(genotypes[order]), jnp.asarray(observations[order]))
+    np.testing.assert_array_equal(actions[order], again)
 
 
 @pytest.mark.parametrize("inputs", [3, 105, 9000])
@@ -48,9 +46,8 @@ def test_bits_on_the_host_depend_on_no_neighbour_nor_on_the_order_in_memory(inpu
     genotypes = random.uniform(-1, 1, (9, policy.genotype_length))
     observations = random.normal(0, 2, (9, inputs))
     together = policy.act(policy.layers(genotypes), observations.T)
-    expected = [
-        dense(policy.sizes, False, g, o) for g, o in zip(genotypes, observations, strict=True)
-    ]
+    each = zip(genotypes, observations, strict=True)
+    expected = [dense(policy.sizes, False, *row) for row in each]
     np.testing.assert_allclose(together.T, expected, atol=1e-11)
     for rows in (slice(1), slice(2), slice(3, 8), slice(0, 9, 4), slice(None, None, -1)):
         for order in "CF":

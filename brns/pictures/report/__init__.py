@@ -1,5 +1,6 @@
 """A report: records in, one page out, which opens from disk and needs no network. `write` makes
-it."""
+it.
+"""
 
 try:
     from brns.pictures.report.page import write as write

@@ -154,7 +154,8 @@ def differences(
 
 def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
     """The source of a figure's image, and whether it is wide. Maps have thousands of points: they
-    are pixels."""
+    are pixels.
+    """
     if wide:
         image = data_url(png(figure, dpi=100))
     else:

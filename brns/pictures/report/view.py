@@ -1,9 +1,10 @@
 """The search, generation by generation, as data for the page's script: a panel for each method, one
-slider for all."""
+slider for all.
+"""
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,25 +61,25 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last).tolist()
     living = [gather.population(record, g) for g in now]
-    panel = {"last": record.last, **_people(living)}
+    panel = {"last": record.last, **_list_individuals(living)}
     if has_map(record):
         until = last_states(record, now)
         layers = sorted(set(until))
         maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
-        over = maps[0].over
         panel["map"] = {
             "cells": MAP_CELLS,
-            "low": _plain(over.low),
-            "high": _plain(over.high),
+            "low": _plain(record.behavior_space.low),
+            "high": _plain(record.behavior_space.high),
             "of": [layers.index(g) for g in until],
             "levels": [_encoded(novelty_ranks(each), "u1") for each in maps],
         }
     return panel
 
 
-def _people(living: Sequence[Living]) -> dict[str, Any]:
+def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
     """Every individual once, and for each generation the rows of those who lived, with their
-    novelty then."""
+    novelty then.
+    """
     world = living[0].scene
     ids = np.concatenate([people.id for people in living])
     _, first = np.unique(ids, return_index=True)
@@ -132,7 +133,7 @@ def _scene(world: Scene) -> dict[str, Any]:
     }
 
 
-def _plain(numbers: Sequence[Any]) -> list[float]:
+def _plain(numbers: Iterable[Any]) -> list[float]:
     return [float(number) for number in numbers]
 
 

@@ -13,6 +13,7 @@ AREA_RADIUS = 5.0
 TEMPLATE = Path(__file__).with_name("ant.xml")
 FAR = 1e5  # metres, where nobody comes
 PIXELS = 1000  # of a picture of the walls, along each side
+GREY = "0.55 0.5 0.45 0.4"  # of the walls
 
 
 class Arena(NamedTuple):
@@ -57,14 +58,8 @@ ARENAS = {
         floor=(0, 0),
         walls=(
             *((0, 50, 50, 0.3), (0, -50, 50, 0.3), (-50, 0, 0.3, 50), (50, 0, 0.3, 50)),
-            *(
-                (-15, -40, 0.3, 10),
-                (5, 40, 35, 0.3),
-                (5, -30, 35, 0.3),
-                (40, 20, 0.3, 20),
-                (40, -20, 0.3, 10),
-            ),
-            *((-30, 5, 0.3, 35), *_INNER),
+            *((-15, -40, 0.3, 10), (5, 40, 35, 0.3), (5, -30, 35, 0.3), (40, 20, 0.3, 20)),
+            *((40, -20, 0.3, 10), (-30, 5, 0.3, 35), *_INNER),
         ),
         areas={**_AREAS, "violet": (-21.0, -40.0)},
         samples=48,
@@ -93,20 +88,16 @@ def ant_xml(arena: str, integrator: str) -> str:
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
-    boxes = "".join(
-        f'<body><geom type="box" pos="{x} {y} 2.0" size="{a} {b} 2.0" class="arena" rgba="0.55 '
-        '0.5 0.45 0.4"/></body>'
-        for x, y, a, b in walls
-    )
-    balls = "".join(
-        f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>'
-        for x in (-FAR, FAR)
-    )
-    discs = "".join(
-        f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" '
-        f'rgba="{_rgb(COLOURS[colour])} 1"/>'
-        for colour, (x, y) in areas.items()
-    )
+    boxes, balls, discs = "", "", ""
+    for x, y, a, b in walls:
+        box = f'<geom type="box" pos="{x} {y} 2.0" size="{a} {b} 2.0" class="arena" rgba="{GREY}"/>'
+        boxes += f"<body>{box}</body>"
+    for x in (-FAR, FAR):
+        balls += f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>'
+    for colour, (x, y) in areas.items():
+        rgb = " ".join(f"{part / 255:.3f}" for part in bytes.fromhex(COLOURS[colour][1:]))
+        place = f'pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01"'
+        discs += f'<site type="cylinder" {place} rgba="{rgb} 1"/>'
     return TEMPLATE.read_text().format(
         arena=arena,
         integrator=integrator,
@@ -120,8 +111,3 @@ def ant_xml(arena: str, integrator: str) -> str:
         balls=balls,
         discs=discs,
     )
-
-
-def _rgb(colour: str) -> str:
-    """A colour such as #ff8000 as MuJoCo has it: three numbers from 0 to 1."""
-    return " ".join(f"{part / 255:.3f}" for part in bytes.fromhex(colour[1:]))

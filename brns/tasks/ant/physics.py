@@ -18,13 +18,11 @@ from brns.tasks.ant.model import ant_xml
 from brns.tasks.cpu import cores
 
 BOUND = 50.0  # metres, of the world, in every dimension
-SHIFT, SCALE = (
-    np.array([5.0, 5.0, *27 * [0.0]]),
-    np.array([70.0, 70.0, *27 * [1.0]]),
-)  # of an observation
-SOUND = np.array(
-    [np.inf, *3 * [BOUND], *26 * [1e10]]
-)  # of time, the torso's place; MuJoCo's own limit for the rest
+# Of an observation.
+SHIFT = np.array([5.0, 5.0, *27 * [0.0]])
+SCALE = np.array([70.0, 70.0, *27 * [1.0]])
+# Of time, and the torso's place; MuJoCo's own limit for the rest.
+SOUND = np.array([np.inf, *3 * [BOUND], *26 * [1e10]])
 WIDTH, HEIGHT = 480, 360
 # MuJoCo's back ends by platform, each with the library that it needs. Its `Renderer` needs a
 # display, or the variable MUJOCO_GL from before MuJoCo was first imported.
@@ -158,9 +156,8 @@ def pictures(
             context.make_current()
             mujoco.mj_setState(model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
             mujoco.mj_forward(model, data)
-            mujoco.mjv_updateScene(
-                model, data, option, None, view, mujoco.mjtCatBit.mjCAT_ALL, scene
-            )
+            everything = mujoco.mjtCatBit.mjCAT_ALL
+            mujoco.mjv_updateScene(model, data, option, None, view, everything, scene)
             picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
             mujoco.mjr_render(frame, scene, drawing)
             mujoco.mjr_readPixels(picture, None, frame, drawing)

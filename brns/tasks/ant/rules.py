@@ -1,8 +1,8 @@
 """The ant maze: a four-legged robot in a walled arena, MuJoCo, with areas to find."""
 
 import logging
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -128,17 +128,16 @@ class AntMaze(eqx.Module):
     def scene(self) -> Scene:
         """The arena from above, with its areas, in metres."""
         arena, world = ARENAS[self.arena], plain(self.behavior_space)
-        areas = tuple(
-            Area(*at, AREA_RADIUS, f"{colour} area", COLOURS[colour])
-            for colour, at in arena.areas.items()
-        )
+        areas = []
+        for colour, (x, y) in arena.areas.items():
+            areas.append(Area(x, y, AREA_RADIUS, f"{colour} area", COLOURS[colour]))
         return world._replace(
             axes=("x (m)", "y (m)"),
             paths=True,
             walls=arena.picture(world.low[0], world.high[0]),
             walls_extent=world.extent,
             start=START[:2],
-            areas=areas,
+            areas=tuple(areas),
         )
 
     def film(self, genotype: Float[Rows, " p"]) -> Film:
@@ -150,32 +149,24 @@ class AntMaze(eqx.Module):
         Returns:
             Pictures, made as they are asked for.
         """
-        every = 8
-        world = physics.shared(self.arena, self.integrator, 1)
-        states = self._states(world, genotype, every)
-        return Film(physics.pictures(world.model, states), self.steps // every + 1, 10.0)
+        every, states = 8, []
+        self.episodes(np.asarray(genotype)[None], threads=1, note=states.append)
+        shown = np.concatenate(states[::every])
+        model = physics.shared(self.arena, self.integrator, 1).model
+        return Film(physics.pictures(model, shown), self.steps // every + 1, 10.0)
 
-    def _states(
-        self, world: physics.Physics, genotype: Float[Rows, " p"], every: int
-    ) -> Iterator[Float[np.ndarray, " s"]]:
-        """The physics of one episode at the start and after each `every` control steps."""
-        genotype = np.asarray(genotype)[None]
-        last = int(self.episodes(genotype).length[0])
-        layers = POLICY.layers(genotype.astype(float))
-        state = world.start[None]
-        for t in range(last + 1):
-            if t % every == 0:
-                yield state[0]
-            state, _ = world.advance(
-                state, POLICY.act(layers, observation(state).T).T, self.frame_skip
-            )
-
-    def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
+    def episodes(
+        self,
+        genotypes: Genotypes,
+        threads: int | None = None,
+        note: Callable[[Float[np.ndarray, "n s"]], Any] = lambda state: None,
+    ) -> Episodes:
         """Whole episodes.
 
         Args:
             genotypes: `(n, 608)`.
             threads: by default `physics.threads()`.
+            note: is given the physics of those who live, at the start and after each step.
 
         Returns:
             Paths, and how each episode ended.
@@ -190,22 +181,19 @@ class AntMaze(eqx.Module):
         areas = np.array(list(ARENAS[self.arena].areas.values()))
         path = np.empty((self.steps + 1, n, 2))
         length = np.full(n, self.steps)
-        visited, stuck, unstable = (
-            np.zeros((n, len(areas)), bool),
-            np.zeros(n, bool),
-            np.zeros(n, bool),
-        )
-
+        visited = np.zeros((n, len(areas)), bool)
+        stuck, unstable = np.zeros((2, n), bool)
         world = physics.shared(self.arena, self.integrator, threads or physics.threads())
         state = np.tile(world.start, (n, 1))
         path[0] = position(state)
         layers, alive = POLICY.layers(genotypes.astype(float)), np.arange(n)
+        note(state)
         for t in range(1, self.steps + 1):
             if not alive.size:
                 break
-            state, sound = world.advance(
-                state, POLICY.act(layers, observation(state).T).T, self.frame_skip
-            )
+            action = POLICY.act(layers, observation(state).T).T
+            state, sound = world.advance(state, action, self.frame_skip)
+            note(state)
             path[t, alive] = here = position(state)
             inside = within(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0

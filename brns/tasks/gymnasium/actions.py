@@ -17,9 +17,7 @@ GENES = 100_000  # of a default policy, beyond which a word is said
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy of your own, such as one with a memory, a controller with a few gains,
-    or another library's network.
-    """
+    """A policy of your own, such as one with a memory or another library's network."""
 
     @property
     def genotype_space(self) -> Box: ...

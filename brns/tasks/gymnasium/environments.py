@@ -19,9 +19,7 @@ class Life:
 
 
 class Worlds(threading.local):
-    """A task's environments, others in each thread: closed with the thread,
-    the task or the program.
-    """
+    """A task's environments, others in each thread: closed with the thread, task or program."""
 
     def __init__(self):
         self.made: dict[int, Any] = {}

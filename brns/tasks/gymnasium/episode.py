@@ -40,11 +40,8 @@ class Diary:
     terminated: bool = False
 
     def note(self, seen: np.ndarray, info: dict[str, Any]) -> None:
-        """Write down what is seen now, and a copy of the infos,
-        with which an environment may go on.
-        """
         self.observations.append(seen)
-        self.infos.append(copy_info(info) if info else {})
+        self.infos.append(copy_info(info))
 
     def episode(self, acted: spaces.Space) -> Episode:
         if len({seen.size for seen in self.observations}) > 1:

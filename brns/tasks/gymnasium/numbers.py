@@ -16,13 +16,10 @@ UNBOUNDED = 1e9
 
 def check_numbers(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
     """What n worlds gave, such as rewards, which may be arrays of one number."""
-    try:
-        numbers = None if values is None else np.array(values, float).reshape(n)
-    except (TypeError, ValueError):
-        numbers = None
-    if numbers is None:
-        raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
-    return numbers
+    with contextlib.suppress(TypeError, ValueError):
+        if values is not None:
+            return np.array(values, float).reshape(n)
+    raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
 
 
 def width_of(space: spaces.Space) -> int:
@@ -35,8 +32,7 @@ def width_of(space: spaces.Space) -> int:
     wrapper = filter_ if numeric else "TransformObservation(env, function, box)"
     raise ValueError(
         f"observations must be a fixed number of numbers; got {space}. Let make_env leave the "
-        "others out by a wrapper, such as "
-        f"gymnasium.wrappers.{wrapper}"
+        f"others out by a wrapper, such as gymnasium.wrappers.{wrapper}"
     )
 
 

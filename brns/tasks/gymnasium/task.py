@@ -25,13 +25,11 @@ from brns.tasks.gymnasium.numbers import check_numbers, limits_of, make_flatten,
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import Film
 
-# Environments that take their steps in turn. With more a simulator's states leave the cache
-# (Ant-v5: 32 are 12 % slower than 16), with fewer the product of the policies costs more than it
-# saves (FlappyBird-v0: 8 are 12 % slower).
 TOGETHER = 16
-# In the observations of those together: of large images there are fewer,
-# or their episodes fill the memory.
+"""environments that take their steps in turn; 32 are 12 % slower in Ant-v5, whose states leave the
+cache, and 8 in FlappyBird-v0, where the product of the policies costs more than it saves"""
 NUMBERS = 200_000
+"""in the observations of those together: of large images there are fewer"""
 
 
 class GymnasiumTask(eqx.Module):
@@ -118,7 +116,7 @@ class GymnasiumTask(eqx.Module):
             seed: of every reset; by default the task's, or 0 where the task has none.
 
         Returns:
-            What `describe` is given, in the order of the genotypes.
+            What `describe` is given.
         """
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
         observed, acted = self._spaces(len(genotypes))
@@ -148,37 +146,40 @@ class GymnasiumTask(eqx.Module):
                 'a film needs single environments whose render_mode is "rgb_array": let make_env '
                 "make them so, which draws nothing before a film is asked for"
             )
-        pictures = self._pictures(env, np.asarray(genotype)[None])
-        return Film(pictures, self.steps + 1, float(env.metadata.get("render_fps", 30)))
+        per_second = float(env.metadata.get("render_fps", 30))
+        return Film(self._pictures(env, genotype), self.steps + 1, per_second)
 
-    def _pictures(self, env: gymnasium.Env, genotypes: np.ndarray) -> Iterator[np.ndarray]:
+    def _pictures(self, env: gymnasium.Env, genotype: np.ndarray) -> Iterator[np.ndarray]:
         """What an environment draws at the start and after each step of one episode."""
-        flat = make_flatten(env.observation_space)
+        genotypes = np.asarray(genotype)[None]
         act = make_actor(env.action_space, self.policy, width_of(env.observation_space), genotypes)
-        batch = batch_space(env.action_space, 1)
-        observation, _ = reset(env, self.seed or 0)
-        for _ in range(self.steps):
+        for _ in self._live(act, [env], [Diary()], self.seed or 0):
             yield np.asarray(env.render())
-            (action,) = iterate(batch, act(flat(observation)[None]))
-            observation, _, terminated, truncated, _ = step(env, action)
-            if terminated or truncated:
-                break
-        yield np.asarray(env.render())
         env.close()
 
     def _in_turn(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
-        """Episodes side by side, each in an environment of its own that rests after the end."""
-        observed, acted = self._spaces(1)
-        make, watch = self._world, self.watch  # once: a module makes a method anew at each look
-        worlds = [make(i) for i in range(n)]
+        """Episodes side by side, each in an environment of its own."""
+        worlds, diaries = [self._world(i) for i in range(n)], [Diary() for _ in range(n)]
+        for _ in self._live(act, worlds, diaries, seed):
+            pass
+        return [diary.episode(worlds[0].action_space) for diary in diaries]
+
+    def _live(
+        self, act: Callable[[np.ndarray], Any], worlds: list[Any], diaries: list[Diary], seed: int
+    ) -> Iterator[None]:
+        """Write an episode in each diary; stops at the start and after each step. An environment
+        rests after its end.
+        """
+        observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
+        watch = self.watch  # once: a module makes a function anew at each look
         flat = make_flatten(observed)
-        diaries = [Diary() for _ in worlds]
         batch, rows = batch_space(acted, n), np.empty((n, width_of(observed)))
         for i, env in enumerate(worlds):
             observation, info = reset(env, seed)
             rows[i] = seen = flat(observation)
             diaries[i].note(seen if watch is None else look_at(watch, env), info)
         living, discrete = list(range(n)), isinstance(acted, spaces.Discrete)
+        yield
         for _ in range(self.steps):
             actions = act(rows)
             # Python's integers: comparing NumPy's takes longer than many a step.
@@ -195,9 +196,9 @@ class GymnasiumTask(eqx.Module):
                 if terminated or truncated:
                     diary.terminated = bool(terminated)
                     living.remove(i)
+            yield
             if not living:
                 break
-        return [diary.episode(acted) for diary in diaries]
 
     def _at_once(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
@@ -205,28 +206,27 @@ class GymnasiumTask(eqx.Module):
         plain = isinstance(worlds.single_observation_space, spaces.Box)
         flat = make_flatten(worlds.single_observation_space, n if plain else 1)
 
-        def sense(observation: Any) -> tuple[np.ndarray, np.ndarray]:
+        seen, rewards, actions, infos = [], [], [], []
+
+        def sense(observation: Any, info: Any) -> np.ndarray:
             if plain:
                 rows = flat(observation).reshape(n, -1)
             else:
                 rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
-            if self.watch is None:
-                return rows, rows
-            return rows, look_at(self.watch, worlds).reshape(n, -1)
+            watched = rows if self.watch is None else look_at(self.watch, worlds).reshape(n, -1)
+            seen.append(watched)
+            infos.append(copy_info(info))
+            return rows
 
-        observation, info = reset(worlds, seed)
-        row, watched = sense(observation)
-        seen, rewards, actions, infos = [watched], [], [], [copy_info(info)]
+        rows = sense(*reset(worlds, seed))
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
-            actions.append(act(row))
+            actions.append(act(rows))
             observation, reward, ended, truncated, info = step(worlds, actions[-1])
-            row, watched = sense(observation)
-            seen.append(watched)
+            rows = sense(observation, info)
             rewards.append(check_numbers("reward", reward, n))
             ended = check_numbers("terminated", ended, n).astype(bool)
             truncated = check_numbers("truncated", truncated, n).astype(bool)
-            infos.append(copy_info(info))
             lengths += living
             terminated |= living & ended
             living &= ~(ended | truncated)

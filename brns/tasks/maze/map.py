@@ -1,4 +1,4 @@
-"""Maps of a maze, and tables of what a robot meets on a map."""
+"""Maps of a maze, and tables of what a robot meets on them."""
 
 import math
 from collections.abc import Iterator
@@ -18,8 +18,7 @@ RANGE = 100.0  # of a laser, in world units
 REACH = 35  # pixels, the furthest that a laser ends away in x or in y
 DISC = {
     (i, j): float(np.float32(math.atan2(j, i)))
-    for i in range(-RADIUS, RADIUS + 1)
-    for j in range(-RADIUS, RADIUS + 1)
+    for i, j in product(range(-RADIUS, RADIUS + 1), repeat=2)
     if i * i + j * j <= RADIUS * RADIUS
 }
 """the pixels under a robot, by their offset from its centre,
@@ -55,9 +54,7 @@ def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
     wall = np.zeros((PIXELS, PIXELS), bool)
     for edge in edges:
         wall[edge : edge + WALL] = wall[:, edge : edge + WALL] = True
-    joined = np.arange(side * side).reshape(
-        side, side
-    )  # rooms with the same number are joined by doors
+    joined = np.arange(side * side).reshape(side, side)  # by doors, where numbers are the same
     between = list(product(range(side), range(side), (True, False)))
     for index in random.permutation(len(between)):
         row, column, down = between[index]
@@ -84,8 +81,8 @@ class Tables(NamedTuple):
     """the first index into `stops` of a laser,
     by the offset (+ REACH) of its end from the robot's pixel"""
     stops: Int[Array, "ends k k"]
-    """where that laser stops for a robot on that pixel: an offset, (i,
-    j) packed as (i + 64) << 7 | (j + 64)"""
+    """where that laser stops for a robot on that pixel: an offset (i, j), packed as
+    (i + 64) << 7 | (j + 64)"""
 
 
 @lru_cache(maxsize=4)
@@ -99,9 +96,8 @@ def tables(obstacles: bytes) -> Tables:
         What a robot meets there.
     """
     k = math.isqrt(len(obstacles))
-    free = np.pad(
-        1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH
-    )  # beside the map all is wall
+    # Beside the map all is wall.
+    free = np.pad(1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH)
 
     def seen(i: int, j: int) -> np.ndarray:
         """Whether the pixel at that offset is free, for every pixel of the robot."""
@@ -127,9 +123,8 @@ def tables(obstacles: bytes) -> Tables:
         goals.append((63, 63))  # no obstacle: further than RANGE, to which readings are cut
         i, j = np.array(goals, np.int16).T + 64
         stops[end] = (i << 7 | j)[moves]
-    with (
-        jax.ensure_compile_time_eval()
-    ):  # a maze made inside a traced function must not leave tracers in the cache
+    # A maze made inside a traced function must not leave tracers in the cache.
+    with jax.ensure_compile_time_eval():
         return Tables(jnp.asarray(touched), jnp.asarray(ends), jnp.asarray(stops))
 
 
@@ -137,15 +132,12 @@ def _laser_ends() -> list[tuple[int, int]]:
     """Offsets that a laser's end can have from the robot's pixel:
     two roundings move it by less than a pixel.
     """
-    span = range(-REACH, REACH + 1)
-    return [
-        (i, j)
-        for i in span
-        for j in span
-        if math.hypot(max(abs(i) - 1, 0), max(abs(j) - 1, 0))
-        <= RANGE / PIXEL
-        <= math.hypot(abs(i) + 1, abs(j) + 1)
-    ]
+    found = []
+    for i, j in product(range(-REACH, REACH + 1), repeat=2):
+        nearest = math.hypot(max(abs(i) - 1, 0), max(abs(j) - 1, 0))
+        if nearest <= RANGE / PIXEL <= math.hypot(abs(i) + 1, abs(j) + 1):
+            found.append((i, j))
+    return found
 
 
 def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:

@@ -1,10 +1,7 @@
-"""The deceptive maze: a robot with two wheels, three lasers and two bumpers,
-and walls that keep it from its goal.
-"""
+"""The deceptive maze: a robot with two wheels, three lasers and two bumpers, and walls."""
 
 import dataclasses
 import math
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +76,8 @@ class DeceptiveMaze(eqx.Module):
 
     def __check_init__(self):
         x, y, heading = self.start
-        divides = self.positions is None or (
-            self.positions >= 1 and self.steps % self.positions == 0
-        )
+        positions = 1 if self.positions is None else self.positions
+        divides = positions >= 1 and self.steps % positions == 0
         check_settings(
             self,
             steps=(self.steps >= 1, "at least 1"),
@@ -95,12 +91,8 @@ class DeceptiveMaze(eqx.Module):
 
     def __reduce__(self) -> tuple:
         """Its settings alone: the tables, 41 MB, are made again when it is unpickled."""
-        settings = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.init
-        }
-        return partial(type(self), **settings), ()
+        names = [field.name for field in dataclasses.fields(self) if field.init]
+        return type(self), tuple(getattr(self, name) for name in names)
 
     @property
     def genotype_space(self) -> Box:
@@ -125,9 +117,8 @@ class DeceptiveMaze(eqx.Module):
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """Where n policies end, or their paths; see `Task.evaluate`. Nothing is random."""
         path = self.trajectory(genotypes, every=self.steps // (self.positions or 1))[:, 1:, :2]
-        return Evaluation(
-            path.reshape(len(path), -1), jnp.zeros(len(path)), self.solved(path[:, -1])
-        )
+        n = len(path)
+        return Evaluation(path.reshape(n, -1), jnp.zeros(n), self.solved(path[:, -1]))
 
     @eqx.filter_jit
     def trajectory(
@@ -164,10 +155,8 @@ class DeceptiveMaze(eqx.Module):
             return state, state[0]
 
         _, path = cpu.scan(stretch, (pose, observation), self.steps // every, self.tables, layers)
-        columns = [
-            jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)
-        ]
-        return jnp.stack(columns, axis=2)[: len(genotypes)]
+        first, later = jnp.stack(pose, axis=1), jnp.stack(path, axis=2)
+        return jnp.concatenate([first[:, None], later.swapaxes(0, 1)], axis=1)[: len(genotypes)]
 
     @eqx.filter_jit
     def step(
@@ -209,15 +198,12 @@ class DeceptiveMaze(eqx.Module):
         Returns:
             `(n,)`.
         """
-        return (
-            jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1])
-            <= self.goal_radius
-        )
+        x, y = position.T
+        return jnp.hypot(x - self.goal[0], y - self.goal[1]) <= self.goal_radius
 
 
 class RoomsMaze(DeceptiveMaze):
-    """A maze of rooms whose doors are drawn from a seed;
-    its robot and rules are those of `DeceptiveMaze`.
+    """A `DeceptiveMaze` of rooms whose doors are drawn from a seed.
 
     `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of
     the other walls have a door too. A door is 42 units wide, anywhere in its wall. `bitmap` is not
@@ -277,10 +263,8 @@ def _lasers(
     readings = []
     for direction in DIRECTIONS:
         ahead, sideways = RANGE * math.cos(direction), RANGE * math.sin(direction)
-        end_i, end_j = (
-            _pixel(x + ahead * cos - sideways * sin),
-            _pixel(y + ahead * sin + sideways * cos),
-        )
+        end_i = _pixel(x + ahead * cos - sideways * sin)
+        end_j = _pixel(y + ahead * sin + sideways * cos)
         end = tables.ends.at[end_j - j + REACH, end_i - i + REACH].get(mode="clip")
         stop = tables.stops.at[end, j, i].get(mode="clip").astype(jnp.int32)
         stop_i, stop_j = (stop >> 7) - 64, (stop & 127) - 64
@@ -310,9 +294,7 @@ def _pixel(coordinate):
 
 
 def _cos_sin(angle: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Cosine and sine of an angle in [-pi, pi], from those of its half;
-    this makes the whole step twice as fast.
-    """
+    """Cosine and sine of an angle in [-pi, pi], from those of its half: twice as fast a step."""
     half = angle / 2
     cos, sin = _series(half**2, 0, terms=7), half * _series(half**2, 1, terms=6)
     return 1 - 2 * sin**2, 2 * sin * cos
