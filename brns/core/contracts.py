@@ -115,13 +115,16 @@ class Compactable(Protocol):
         """
         ...
 
-    def restore(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
+    def restore(
+        self, state: PyTree, descriptors: Iterable[np.ndarray], earlier: PyTree | None = None
+    ) -> PyTree:
         """The whole state again, to the same bits.
 
         Args:
             state: as `compact` gave it.
-            descriptors: of those born in each generation, `(n, d)`, from generation 0 on, without
-                those who failed.
+            descriptors: of those born in each generation, `(n, d)`, from generation 0 on or from
+                the one after `earlier`, without those who failed.
+            earlier: the whole state after an earlier generation of the run.
         """
         ...
 

@@ -225,9 +225,12 @@ class VisitCounts(eqx.Module):
         """
         return state._replace(visits=state.visits[:0])
 
-    def restore(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
+    def restore(
+        self, state: Counts, descriptors: Iterable[np.ndarray], earlier: Counts | None = None
+    ) -> Counts:
         """The state with the visits of these descriptors; see `Compactable.restore`."""
-        visits = np.zeros(len(state.grids.axis) * self.rows, np.int32)
+        empty = np.zeros(len(state.grids.axis) * self.rows, np.int32)
+        visits = empty if earlier is None else np.array(earlier.visits)
         place = eqx.filter_jit(self._place)
         counted = (rows[np.isfinite(rows).all(axis=1)] for rows in descriptors)
         for part in _chunks(counted if state.seen else ()):

@@ -43,6 +43,8 @@ GENOTYPE = "offspring.genotype"
 COLUMNS = (*(f"{who}.{name}" for who, names in TABLES.items() for name in names), GENOTYPE)
 CHECKED = 5
 """generations whose genotypes are made again before a run goes on elsewhere"""
+NOTHING = -1, None
+"""the generation before the founders, and no state"""
 ALIKE = ("command", "machine.cores")
 """what may differ between processes that compute the same bits"""
 
@@ -87,6 +89,7 @@ class Record:
         # What was read of each generation; None where nothing that is read stays in memory.
         self._read: dict[int, dict[str, np.ndarray]] | None = {}
         self._shapes: tuple[Any, Any] = (None, None)  # a search, and those of its estimator's state
+        self._restored: tuple[int, Any] = NOTHING  # a generation, and its estimator's whole state
         self._rounded = False  # whether it was said that genotypes are made again up to rounding
         if search is not None:
             if other := self.other_settings(search):
@@ -274,12 +277,15 @@ class Record:
             )
         file = self.store.file("states", number)
         if self._shapes[0] is not search:
-            self._shapes = (search, _stored_shapes(search))
+            self._shapes, self._restored = (search, _stored_shapes(search)), NOTHING
         estimator = restore(self._shapes[1], self.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
-            born = (self._descriptors_learned(g) for g in range(number + 1))
+            before, earlier = self._restored if self._restored[0] <= number else NOTHING
+            born = (self._descriptors_learned(g) for g in range(before + 1, number + 1))
             with in_float32():
-                estimator = search.estimator.restore(estimator, born)
+                estimator = search.estimator.restore(estimator, born, earlier)
+            # For who reads one state after another; nothing is held after the last.
+            self._restored = (number, estimator) if 0 < number < self.last else NOTHING
         return self._parents(number, search)._replace(estimator=estimator)
 
     def _descriptors_learned(self, number: int) -> np.ndarray:

@@ -72,6 +72,19 @@ def test_columns_are_stacked_over_generations(whole):
         record.column("offspring.novelty", [])
 
 
+@pytest.mark.parametrize("order", [[0, 3, 3, 6, 9, 10], [9, 0, 6], [10, 3, 6]])
+def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order):
+    counting = search(estimator=brns.VisitCounts(grids=4, rows=64))
+    (record,) = brns.run(counting, 10, out=tmp_path / "run", checkpoint_every=3)
+    read, learned = [], Record._descriptors_learned
+    record._descriptors_learned = lambda number: read.append(number) or learned(record, number)
+    for number in order:
+        again = Record(record, counting).state(number)
+        jax.tree.map(np.testing.assert_array_equal, record.state(number), again)
+    if order == sorted(order):
+        assert read == list(range(11))
+
+
 def test_a_record_without_generations_is_refused(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
     for names in ("*/000003.npz", "generations/*"):
