@@ -25,7 +25,7 @@ import jax
 import numpy as np
 
 from brns.search import NoveltySearch
-from brns.settings.description import attributes_of, part_to_json
+from brns.settings.description import attributes_of, is_library_value, part_to_json
 from brns.tasks.chunked import innermost
 
 LIBRARY = tuple(
@@ -38,9 +38,7 @@ LONG = 1000
 """letters of a value, beyond which a digest is kept"""
 SHOWN = 30
 """lines of a difference"""
-Wrapped = (
-    classmethod | staticmethod | functools.cached_property | property | functools.partialmethod
-)
+Wrapped = classmethod | staticmethod | functools.cached_property | property
 Function = types.FunctionType | types.MethodType | functools.partial
 
 
@@ -79,6 +77,10 @@ class Source:
             if line not in self.values.get(name, ""):
                 self.values[name] = self.values.get(name, "") + line
             name = ""
+        if name and isinstance(thing, type) and dataclasses.is_dataclass(thing) and _is_own(thing):
+            for field in dataclasses.fields(thing):  # of an object the settings tell its values
+                for default in (field.default, field.default_factory):
+                    self._collect(default, f"{thing.__qualname__}.{field.name}")
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         self._seen[id(thing)] = thing
@@ -86,16 +88,17 @@ class Source:
             self._collect(type(thing))
         if isinstance(thing, Mapping):
             self._collect_all({f"{key}": value for key, value in thing.items()}, name)
+            self._collect(getattr(thing, "default_factory", None))
         elif isinstance(thing, tuple | list | set | frozenset):
             self._collect_all({f"{row}": value for row, value in enumerate(thing)}, name)
-        elif isinstance(thing, functools.partial):
+        elif isinstance(thing, functools.partial | functools.partialmethod):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
         elif isinstance(thing, types.MethodType):
             self._collect(thing.__func__)
             self._collect(thing.__self__, name or type(thing.__self__).__qualname__)
         elif isinstance(thing, Wrapped):
-            for part in ("func", "fget", "__func__"):
+            for part in ("func", "fget", "fset", "fdel", "__func__"):
                 self._collect(getattr(thing, part, None))
         elif isinstance(thing, type):
             self._collect_class(thing)
@@ -163,6 +166,7 @@ class Source:
         arguments = code.co_varnames[: code.co_argcount]
         defaults = zip(arguments[len(arguments) - len(values) :], values, strict=True)
         self._collect_all(dict(defaults) | (function.__kwdefaults__ or {}), name)
+        self._collect_all(vars(function), name)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if cell != types.CellType():  # an empty one
                 self._collect(cell.cell_contents, f"{name}.{free}")
@@ -220,6 +224,8 @@ def _is_own(thing: Any) -> bool:
     """Whether a class, function or module is neither brns' nor of an installed package."""
     by_name = isinstance(thing, types.ModuleType)
     name = getattr(thing, "__name__" if by_name else "__module__", None)
+    if isinstance(thing, types.FunctionType):  # one made by `exec` may have no module
+        name = thing.__globals__.get("__name__", "__main__")
     if not isinstance(name, str) or name.partition(".")[0] in ("brns", "builtins"):
         return False
     file = getattr(sys.modules.get(name), "__file__", None)
@@ -237,13 +243,18 @@ def _is_written(value: Any) -> bool:
 
 def _is_plain_value(value: Any) -> bool:
     """Whether it is a value, or a collection of values."""
-    if isinstance(value, tuple | frozenset | list | set):
-        return all(map(_is_plain_value, value))
-    if isinstance(value, dict):
-        return _is_plain_value([*value, *value.values()])
+    try:
+        if isinstance(value, dict):
+            value = [*value, *value.values()]
+        if isinstance(value, tuple | frozenset | list | set):
+            return all(map(_is_plain_value, value))
+    except RecursionError:  # it holds itself
+        return False
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
-    return isinstance(value, DATA)
+    if hasattr(value, "__name__") or _is_settings(value):
+        return False
+    return isinstance(value, DATA) or is_library_value(value)
 
 
 def _is_settings(value: Any) -> bool:
@@ -254,8 +265,8 @@ def _is_settings(value: Any) -> bool:
 
 
 def _is_alias(name: str, value: Any) -> bool:
-    """Whether a name is another one's of a function or class of a package: `measure = np.hypot`."""
-    if not callable(value) or _is_own(value) or isinstance(value, functools.partial):
+    """Whether a name is another one's of a function or class: `measure = np.hypot`."""
+    if not callable(value) or isinstance(value, functools.partial):
         return False
     original = getattr(value, "__name__", None)
     return isinstance(original, str) and original != name.rpartition(".")[2]
@@ -264,6 +275,8 @@ def _is_alias(name: str, value: Any) -> bool:
 def _assignment(name: str, value: Any) -> str:
     """A value as a line; of a long one a digest."""
     text = repr(part_to_json(value))
+    if isinstance(value, np.ndarray | jax.Array):
+        text = f"{value.dtype} {text}"
     if len(text) > LONG:
         text = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
     return f"{name} = {text}\n"
@@ -298,8 +311,12 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _meaning(text: str) -> str:
-    """The text without comments and the way that it is set."""
+    """The text without comments, docstrings, and the way that it is set."""
     try:
-        return ast.dump(ast.parse(text))
+        tree = ast.parse(text)
     except SyntaxError:
         return text
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+    return ast.dump(tree)

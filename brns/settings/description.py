@@ -57,7 +57,7 @@ def part_to_json(part: Any) -> Any:
         return {"name": function}
     else:
         inner = _settings_of(part)
-    if not inner and _is_library_value(part):
+    if not inner and is_library_value(part):
         return {"name": name, "value": repr(part)}
     public = {key: value for key, value in inner.items() if not key.startswith("_")}
     return {"name": name, **{key: part_to_json(value) for key, value in public.items()}}
@@ -111,7 +111,7 @@ def attributes_of(thing: Any) -> dict[str, Any]:
     return attributes
 
 
-def _is_library_value(thing: Any) -> bool:
+def is_library_value(thing: Any) -> bool:
     """Whether it is of Python's or NumPy's own, and equal to others by value: a date, a range."""
     library = type(thing).__module__.partition(".")[0] in {"numpy", *sys.stdlib_module_names}
     return library and type(thing).__eq__ is not object.__eq__
@@ -126,7 +126,7 @@ def _is_value(thing: Any) -> bool:
     if thing is None or isinstance(thing, bool | int | float | enum.Enum | functools.partial):
         return True
     part = dataclasses.is_dataclass(thing) or bool(_function_name(thing))
-    return part or is_array(thing) or _is_library_value(thing) or _is_generator(thing)
+    return part or is_array(thing) or is_library_value(thing) or _is_generator(thing)
 
 
 def _is_generator(thing: Any) -> bool:

@@ -162,6 +162,49 @@ class Robot:
         self.arm = Arm()
         self.arm.gain = GAIN
 use = functools.partial(max, Robot())""",
+    "a default of a dataclass that is made": """@dataclasses.dataclass
+class Settings:
+    gain: float = GAIN
+def use(x):
+    return Settings().gain * x""",
+    "a default that is made": """class Settings(eqx.Module):
+    gains: list = dataclasses.field(default_factory=lambda: [literal])
+def use(x):
+    return Settings().gains[0] * x""",
+    "which function": """def half(x):
+    return x / 2
+def twice(x):
+    return x * 2
+first, second = (half, twice)[:: 1 if GAIN == 1 else -1]
+def use(x):
+    return first(x) - second(x)""",
+    "exec": """names = {}
+exec("def use(x):\\n    return x * literal", names)
+use = names["use"]""",
+    "a setter": """class Arm:
+    def set_gain(self, gain):
+        self._gain = gain * literal
+    gain = property(None, set_gain)
+def use(x):
+    Arm().gain = x""",
+    "a partial method": """class Scale:
+    def scaled(self, gain, x):
+        return gain * x
+    call = functools.partialmethod(scaled, GAIN)
+def use(x):
+    return Scale().call(x)""",
+    "an attribute of a function": "def use(x):\n    return use.gain * x\nuse.gain = GAIN",
+    "the default of a dictionary": """gains = collections.defaultdict(lambda: literal)
+def use(x):
+    return gains[0] * x""",
+    "a fraction": "held = fractions.Fraction(GAIN)\ndef use(x):\n    return held * x",
+    "the type of an array": """held = np.array([1, 2], ("int32", "uint8")[GAIN - 1])
+def use(x):
+    return held - 3""",
+    "a list that holds itself": """held = [GAIN]
+held.append(held)
+def use(x):
+    return held[0] * x""",
     "objects in a list": """class Leg:
     def __init__(self, gain):
         self.gain = gain
@@ -228,7 +271,8 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
     def texts(gain):
         name = f"way{gain}"
         file = tmp_path / f"{name}.py"
-        begin = "import dataclasses, functools, types, typing, gymnasium, jax, numpy as np\n"
+        begin = "import collections, dataclasses, fractions, functools, types, typing\n"
+        begin += "import equinox as eqx, gymnasium, jax, numpy as np\n"
         code = WAYS[way].replace("literal", str(gain)).replace("GAIN", str(gain))
         file.write_text(f"{begin}{code}\ndef called(x):\n    return use(x)\n")
         spec = importlib.util.spec_from_file_location(name, file)
@@ -313,6 +357,7 @@ def test_a_constant_is_seen_wherever_it_is_read(written):
     ("before", "after"),
     [
         ("return 1\n", "return 2\n"),  # nobody calls it
+        ("return points**power", '"""To the power."""\n    return points**power'),
         ("return points**power", "# to the power\n\n    return (points ** power)"),
     ],
 )
