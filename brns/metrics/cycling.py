@@ -107,8 +107,8 @@ def of_record(
         q, r = matrices(record, generations, search)
         margin = _margin(record, generations, search, q)
         kappas = kappa(q, margin), kappa_share(q, margin)
-        found = Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
-        cache[key] = search, found
+        measured = Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
+        cache[key] = search, measured
     return cache[key][1]
 
 

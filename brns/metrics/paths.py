@@ -64,8 +64,8 @@ def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         From 0 to 1, from generation 0 on.
     """
-    found = [signatures(rows) for rows in evaluated_column(record, "descriptor")]
-    return cumulative_coverage(found, signature_space(record.behavior_space), GRID)
+    generations = [signatures(rows) for rows in evaluated_column(record, "descriptor")]
+    return cumulative_coverage(generations, signature_space(record.behavior_space), GRID)
 
 
 def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:

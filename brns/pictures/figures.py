@@ -390,8 +390,8 @@ def prepare(
             f"a figure is one of {', '.join(names)}; got {name!r}{did_you_mean(name, names)}"
         )
     options = {option: value for option, value in options.items() if value is not None}
-    given = {*options} if over == "generations" else {*options, "over"}
-    for option in sorted(given - set(FIGURES[name].options)):
+    names = {*options} if over == "generations" else {*options, "over"}
+    for option in sorted(names - set(FIGURES[name].options)):
         others = ", ".join(each for each, figure in FIGURES.items() if option in figure.options)
         words = "shape (--cells)" if option == "shape" else option
         of = others or "no figure"

@@ -22,83 +22,83 @@ MOST_PATHS = 1500
 """more lines than that cover each other"""
 
 
-def paint_behaviors(shown: Behaviors, ax: Axes) -> None:
-    world, number, solved = shown.scene, len(shown.born), shown.solved
+def paint_behaviors(data: Behaviors, ax: Axes) -> None:
+    world, number, solved = data.scene, len(data.born), data.solved
     some = _spread(number, MOST_PATHS if world.paths else number)
-    _draw_behaviors(ax, world, shown.descriptor[some], shown.born[some], "generation of birth")
+    _draw_behaviors(ax, world, data.descriptor[some], data.born[some], "generation of birth")
     size = scale(ax)
     if solved.any():
-        x, y = world.place(shown.descriptor[solved]).T
+        x, y = world.place(data.descriptor[solved]).T
         ring: Any = {"facecolor": "none", "edgecolor": style.SOLVED, "lw": 0.9 * size}
         ax.scatter(x, y, s=24 * size**2, label="solution", zorder=4, rasterized=True, **ring)
-    for path in shown.paths:
+    for path in data.paths:
         way: Any = {"color": style.SOLVED, "lw": size, "zorder": 4, "path_effects": halo(ax)}
         ax.plot(*path.T, label="path of a solution", **way)
     drawn = f"{len(some)} of " if len(some) < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
-    outside = beyond(world, shown.descriptor)
+    outside = beyond(world, data.descriptor)
     ax.set_title(f"{drawn}{number} behaviors, {solutions}{outside}")
 
 
-def paint_lineage(shown: Lineage, ax: Axes) -> None:
-    world, size = shown.scene, scale(ax)
-    _draw_behaviors(ax, world, shown.descriptor, shown.born, "generation of birth", 30.0)
-    others = world.place(shown.others[_spread(len(shown.others), MOST_PATHS)])
+def paint_lineage(data: Lineage, ax: Axes) -> None:
+    world, size = data.scene, scale(ax)
+    _draw_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
+    others = world.place(data.others[_spread(len(data.others), MOST_PATHS)])
     faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
     ax.scatter(*others.T, label="evaluated", zorder=0.5, rasterized=True, **faint)
-    x, y = world.place(shown.descriptor).T
+    x, y = world.place(data.descriptor).T
     if not world.paths:
         ax.plot(x, y, color=style.INK, lw=0.8 * size, zorder=3, label="from parent to child")
-    words = "solution" if shown.solved[-1] else "individual"
+    words = "solution" if data.solved[-1] else "individual"
     ring: Any = {"mfc": "none", "mec": style.SOLVED, "ms": 8 * size, "mew": 1.5 * size, "zorder": 6}
     ax.plot(x[-1:], y[-1:], "o", ls="", label=words, path_effects=halo(ax), **ring)
-    generations = "1 ancestor" if len(shown.id) == 2 else f"{len(shown.id) - 1} ancestors"
-    outside = beyond(world, shown.descriptor)
-    ax.set_title(f"{words} {shown.id[-1]} and its {generations}{outside}")
+    generations = "1 ancestor" if len(data.id) == 2 else f"{len(data.id) - 1} ancestors"
+    outside = beyond(world, data.descriptor)
+    ax.set_title(f"{words} {data.id[-1]} and its {generations}{outside}")
 
 
-def paint_archive(shown: Archived, ax: Axes) -> None:
-    _draw_behaviors(ax, shown.scene, shown.descriptor, shown.entered, "generation of entry")
-    number = len(shown.descriptor)
-    outside = beyond(shown.scene, shown.descriptor)
-    ax.set_title(f"archive of {number} after generation {shown.generation}{outside}")
+def paint_archive(data: Archived, ax: Axes) -> None:
+    _draw_behaviors(ax, data.scene, data.descriptor, data.entered, "generation of entry")
+    number = len(data.descriptor)
+    outside = beyond(data.scene, data.descriptor)
+    ax.set_title(f"archive of {number} after generation {data.generation}{outside}")
 
 
-def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
-    ranks = rank_norm(shown.novelty[np.isfinite(shown.novelty)])
-    image = ax.imshow(shown.novelty, style.NOVELTY, ranks, **_cells_over(shown.extent))
+def paint_novelty_map(data: NoveltyMap, ax: Axes) -> None:
+    ranks = rank_norm(data.novelty[np.isfinite(data.novelty)])
+    image = ax.imshow(data.novelty, style.NOVELTY, ranks, **_cells_over(data.extent))
     colorbar(ax, image, "novelty, by rank")
-    draw_world(ax, shown.scene)
-    people = shown.living.descriptor
+    draw_world(ax, data.scene)
+    people = data.living.descriptor
     size = scale(ax)
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
-    ax.scatter(*shown.scene.place(people).T, label="population", zorder=4, **dot)
-    outside = beyond(shown.scene, people)
-    ax.set_title(f"novelty after generation {shown.generation}{outside}")
+    ax.scatter(*data.scene.place(people).T, label="population", zorder=4, **dot)
+    outside = beyond(data.scene, people)
+    ax.set_title(f"novelty after generation {data.generation}{outside}")
 
 
-def paint_elites(shown: Elites, ax: Axes) -> None:
-    image = ax.imshow(shown.fitness, style.NOVELTY, **_cells_over(shown.extent))
+def paint_elites(data: Elites, ax: Axes) -> None:
+    image = ax.imshow(data.fitness, style.NOVELTY, **_cells_over(data.extent))
     colorbar(ax, image, "fitness of the elite")
-    draw_world(ax, shown.scene)
-    height, width = shown.fitness.shape
-    number = np.isfinite(shown.fitness).sum()
+    draw_world(ax, data.scene)
+    height, width = data.fitness.shape
+    number = np.isfinite(data.fitness).sum()
     ax.set_title(f"elites of {number} of {width} × {height} cells")
 
 
-def paint_population(shown: Living, ax: Axes) -> None:
-    world, novelty = shown.scene, shown.novelty
+def paint_population(data: Living, ax: Axes) -> None:
+    world, novelty = data.scene, data.novelty
     colors: Any = {"cmap": style.NOVELTY, "norm": rank_norm(novelty)}
     if world.paths:
-        _draw_paths(ax, world, shown.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
-    x, y = world.place(shown.descriptor).T
+        _draw_paths(ax, world, data.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
+    x, y = world.place(data.descriptor).T
     size = scale(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
     colorbar(ax, points, "novelty, by rank")
     draw_world(ax, world)
-    outside = beyond(world, shown.descriptor)
-    ax.set_title(f"population of generation {shown.generation}{outside}")
+    outside = beyond(world, data.descriptor)
+    ax.set_title(f"population of generation {data.generation}{outside}")
 
 
 def _spread(number: int, most: int) -> Int[np.ndarray, " n"]:

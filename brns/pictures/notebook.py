@@ -32,7 +32,11 @@ def table(records: Sequence[Record]) -> str:
     Returns:
         A row for each of the first 50, with a picture where there are at most 12.
     """
-    measures = [name for name in SHOWN if any(_has(record, name) for record in records)]
+
+    def has_any(name: str) -> bool:
+        return any(_has(record, name) for record in records)
+
+    measures = [name for name in SHOWN if has_any(name)]
     pictured = len(records) <= PICTURES
     titles = [MEASURES[name].title for name in measures]
     lines = [_line("th", ["run", "seed", "generations", *titles], "" if pictured else None)]

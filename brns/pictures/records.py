@@ -139,8 +139,8 @@ def has_map(record: Record) -> bool:
 
 def last_states(record: Record, moments: Sequence[int]) -> list[int]:
     """The last generation until each of these moments whose state is kept."""
-    kept = np.array(record.snapshots)
-    return kept[(np.searchsorted(kept, moments, "right") - 1).clip(0)].tolist()
+    stored = np.array(record.snapshots)
+    return stored[(np.searchsorted(stored, moments, "right") - 1).clip(0)].tolist()
 
 
 def explain_left_out(records: Iterable[Record]) -> str:

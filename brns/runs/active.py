@@ -173,8 +173,8 @@ class ActiveRun:
         metadata.write(self.record.store, facts)
 
     def _saved(self, number: int, generation: Generation) -> SavedGeneration:
-        own = jax.tree.map(np.array, generation)  # not what the search goes on with
-        return SavedGeneration(self.record, number, own, self.row)
+        copy = jax.tree.map(np.array, generation)  # not what the search goes on with
+        return SavedGeneration(self.record, number, copy, self.row)
 
     def _begin_rows(self) -> None:
         """Write the rows of all generations that are stored, from 0 on."""

@@ -261,16 +261,16 @@ def _reopen(
     locks: contextlib.ExitStack,
 ) -> list[ActiveRun]:
     """The runs in a directory, from the last state that all of them have."""
-    found = records(path, search)
-    first = found[0]
-    for record in found:
+    existing = records(path, search)
+    first = existing[0]
+    for record in existing:
         record.search = first.search
-    check_whole(path, found)
+    check_whole(path, existing)
     planned = first.planned
     total = planned if generations is None else require_integer("generations", generations)
-    _lock(found, locks)
-    at = last_common_checkpoint(path, found)
-    edited = check_edits(found, at, accept_edits)
+    _lock(existing, locks)
+    at = last_common_checkpoint(path, existing)
+    edited = check_edits(existing, at, accept_edits)
     if total != planned:
         text = f"{path} was begun for {planned} generations and {total} are asked for; "
         text += (
@@ -279,18 +279,18 @@ def _reopen(
             else f"it goes on from {at} to {total}"
         )
         LOG.warning("%s", escape_control(text))
-    elsewhere = [record for record in found if edited or record.elsewhere]
-    drop_missing_runs(found)
+    elsewhere = [record for record in existing if edited or record.elsewhere]
+    drop_missing_runs(existing)
     session = metadata.Session(after=at)
-    runs = [ActiveRun.resume(record, at, total, session) for record in found]
+    runs = [ActiveRun.resume(record, at, total, session) for record in existing]
     for record in elsewhere:
         record.check_genotypes()
     return runs
 
 
-def _lock(found: Sequence[Record], locks: contextlib.ExitStack) -> None:
+def _lock(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
     """Lock runs until the stack is closed; a warning says where a file system has no locks."""
-    lacking = [record for record in found if not locks.enter_context(record.store.lock())]
+    lacking = [record for record in runs if not locks.enter_context(record.store.lock())]
     if lacking:
         text = (
             f"the file system of {lacking[0].path} has no locks: see to it that no other process "

@@ -181,8 +181,8 @@ def new(
         sources=Source(search).texts,
         **describe_process(),
     )
-    own = [{"seed": seed, "id": secrets.token_hex(8)} for seed in seeds]
-    return [first.model_copy(update=facts, deep=True) for facts in own]
+    by_seed = [{"seed": seed, "id": secrets.token_hex(8)} for seed in seeds]
+    return [first.model_copy(update=facts, deep=True) for facts in by_seed]
 
 
 def write(store: Store, metadata: Metadata) -> None:

@@ -132,8 +132,8 @@ class Joined(eqx.Module):
         unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
         each = []
         for part in self.parts:
-            known: Any = getattr(part, "bounds", None)
-            each.append(known(observations, actions) if known else unknown)
+            bounds: Any = getattr(part, "bounds", None)
+            each.append(bounds(observations, actions) if bounds else unknown)
         return Bounds(*map(np.concatenate, zip(*each, strict=True)))
 
 

@@ -59,8 +59,8 @@ class Sharded(Wrapper):
             raise ValueError(
                 f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {devices}"
             )
-        chosen = jax.devices()[:many]
-        self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=chosen)
+        first = jax.devices()[:many]
+        self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=first)
         arrays, rest = eqx.partition(task, eqx.is_array)
         everywhere = NamedSharding(self.mesh, PartitionSpec())
         self.task = eqx.combine(jax.device_put(arrays, everywhere), rest)

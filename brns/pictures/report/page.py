@@ -54,7 +54,9 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference = next(iter(runs))
-    lengths = {label: {record.last for record in seeds} for label, seeds in runs.items()}
+    lengths: dict[str, set[int]] = {}
+    for label, seeds in runs.items():
+        lengths[label] = {record.last for record in seeds}
     drawn, not_drawn = {}, {}
     names = [name for name, figure in FIGURES.items() if not figure.timed]
     for name in track(names, "Drawing", len(names)):
@@ -114,18 +116,19 @@ def table(
     """
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
     values: dict[str, dict[str, dict[int, float]]] = {}
+    numbers: dict[str, list[int]] = {}
     for name, seeds in runs.items():
         for record in seeds:
             for measure, value in summary(record, of_paths=of_paths).items():
                 of_methods = values.setdefault(measure, {each: {} for each in runs})
                 of_methods[name][record.seed] = value
-    numbers = {name: [record.seed for record in seeds] for name, seeds in runs.items()}
+        numbers[name] = [record.seed for record in seeds]
     tests = differences(values, numbers)
     rows = {}
     for measure, of_methods in values.items():
         rows[measure] = []
-        for name, numbers in of_methods.items():
-            mean = estimate(list(numbers.values())) if numbers else None
+        for name, by_seed in of_methods.items():
+            mean = estimate([*by_seed.values()]) if by_seed else None
             rows[measure].append((mean, tests.get((measure, name))))
     return rows
 

@@ -104,10 +104,10 @@ def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
     return people
 
 
-def novelty_ranks(shown: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
+def novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
     """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
-    reached = np.isfinite(shown.novelty)
-    ranks = rank_norm(shown.novelty[reached])(np.where(reached, shown.novelty, 0.0))
+    reached = np.isfinite(novelty_map.novelty)
+    ranks = rank_norm(novelty_map.novelty[reached])(np.where(reached, novelty_map.novelty, 0.0))
     return np.where(reached, 1 + np.round((LEVELS - 2) * np.float64(ranks)), 0).astype(np.uint8)
 
 

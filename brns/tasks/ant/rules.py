@@ -151,9 +151,9 @@ class AntMaze(eqx.Module):
         """
         every, states = 8, []
         self.episodes(np.asarray(genotype)[None], threads=1, note=states.append)
-        shown = np.concatenate(states[::every])
+        filmed = np.concatenate(states[::every])
         model = physics.shared(self.arena, self.integrator, 1).model
-        return Film(physics.pictures(model, shown), self.steps // every + 1, 10.0)
+        return Film(physics.pictures(model, filmed), self.steps // every + 1, 10.0)
 
     def episodes(
         self,

@@ -132,12 +132,12 @@ def _laser_ends() -> list[tuple[int, int]]:
     """Offsets that a laser's end can have from the robot's pixel:
     two roundings move it by less than a pixel.
     """
-    found = []
+    offsets = []
     for i, j in product(range(-REACH, REACH + 1), repeat=2):
         nearest = math.hypot(max(abs(i) - 1, 0), max(abs(j) - 1, 0))
         if nearest <= RANGE / PIXEL <= math.hypot(abs(i) + 1, abs(j) + 1):
-            found.append((i, j))
-    return found
+            offsets.append((i, j))
+    return offsets
 
 
 def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
