@@ -67,7 +67,7 @@ def conclude(
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(records).items():
         # A table's own title would be cut to the table's width.
-        say(f"{directory}: {_title(label, runs[0])}", "italic")
+        say(f"{directory}: {_title(label, runs[0])}", style="italic")
         base = [rows[record.path] for record in runs]
         console.print(_table(runs, base, details))
         for line in verdicts(base):
