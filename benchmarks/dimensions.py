@@ -7,7 +7,6 @@ Resumable: OUT.csv gets a line for each run; then OUT.md is written.
 """
 
 import argparse
-import csv
 import itertools
 import time
 from pathlib import Path
@@ -22,8 +21,9 @@ from jaxtyping import Array, Float, Key
 import brns
 from brns.comparison.markdown import table
 from brns.comparison.worlds import Cells, world
-from brns.formatting import read_csv
+from brns.formatting import format_csv, read_csv
 from brns.metrics import significance, tessellation
+from brns.runs.files import write_bytes
 from brns.runs.provenance import commit, describe_process, text
 
 CLUSTERS = ((40, 0.8), (60, 0.75), (100, 0.7))  # number, and a behavior's cosine to its center
@@ -166,11 +166,7 @@ def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
                 "commit": commit(),
             }
             rows.append(row)
-            with open(path, "a", newline="") as file:
-                writer = csv.DictWriter(file, row)
-                if len(rows) == 1:
-                    writer.writeheader()
-                writer.writerow(row)
+            write_bytes(path, format_csv(rows).encode())
             print(name, method, seed, f"{row['own']:.3f} {oracle:.3f} {seconds:.1f} s", flush=True)
     return rows
 

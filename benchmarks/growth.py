@@ -152,14 +152,11 @@ def measured(limit: float) -> Iterator[Point]:
             "d", name, DIMENSIONS, lambda d, e=estimator: novelty(e, d, 100, 10_000), limit
         )
     for d in (2, 32):
-        line = f"archive k-NN, d = {d}"
-        yield from grown(
-            "entries",
-            line,
-            ENTRIES,
-            lambda n, d=d: novelty(ArchiveKNN(capacity=n), d, 100, n),
-            limit,
-        )
+
+        def archive(n: int, d: int = d) -> tuple[Any, float]:
+            return novelty(ArchiveKNN(capacity=n), d, 100, n)
+
+        yield from grown("entries", f"archive k-NN, d = {d}", ENTRIES, archive, limit)
 
 
 def main() -> None:
@@ -171,24 +168,16 @@ def main() -> None:
     asked = parser.parse_args()
     points = []
     for point in measured(asked.limit):
-        print(
-            f"{point.grows} = {point.size}: {point.method} {point.ms:.2f} ms, "
-            f"{point.megabytes:.1f} MB",
-            flush=True,
-        )
+        cost = f"{point.ms:.2f} ms, {point.megabytes:.1f} MB"
+        print(f"{point.grows} = {point.size}: {point.method} {cost}", flush=True)
         points.append(point)
-    write_bytes(asked.out.with_name(f"{asked.out.name}.csv"), rows(points).encode())
+    rows = [
+        point._asdict() | {"ms": f"{point.ms:.5g}", "megabytes": f"{point.megabytes:.5g}"}
+        for point in points
+    ]
+    write_bytes(asked.out.with_name(f"{asked.out.name}.csv"), format_csv(rows).encode())
     write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(points, asked.out).encode())
     save(picture(points), asked.out.with_name(f"{asked.out.name}.png"))
-
-
-def rows(points: list[Point]) -> str:
-    return format_csv(
-        [
-            point._asdict() | {"ms": f"{point.ms:.5g}", "megabytes": f"{point.megabytes:.5g}"}
-            for point in points
-        ]
-    )
 
 
 TITLES = {
@@ -228,13 +217,8 @@ def page(points: list[Point], out: Path) -> str:
     ]
     for grows, title in TITLES.items():
         mine = [point for point in points if point.grows == grows]
-        lines = [
-            [
-                "method",
-                *(f"{size:,}" for size in dict.fromkeys(point.size for point in mine)),
-                "power",
-            ]
-        ]
+        sizes = dict.fromkeys(f"{point.size:,}" for point in mine)
+        lines = [["method", *sizes, "power"]]
         for method in dict.fromkeys(point.method for point in mine):
             line = [point for point in mine if point.method == method]
             law = power([(point.size, point.ms / 1000) for point in line if point.ms == point.ms])
@@ -251,11 +235,8 @@ def time_of(point: Point) -> str:
 
 
 def memory_of(point: Point) -> str:
-    return (
-        f"{point.megabytes / 1000:.3g} GB"
-        if point.megabytes >= 1000
-        else f"{point.megabytes:.3g} MB"
-    )
+    megabytes = point.megabytes
+    return f"{megabytes / 1000:.3g} GB" if megabytes >= 1000 else f"{megabytes:.3g} MB"
 
 
 def color_name(method: str) -> str:

@@ -14,6 +14,7 @@ with a seed that is not counted.
 
 import argparse
 import functools
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -42,7 +43,7 @@ from brns.comparison.worlds import Cells
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
-from brns.metrics.significance import LEVEL, holm, paired
+from brns.metrics.significance import corrected, paired
 from brns.runs.files import write_bytes
 from brns.runs.provenance import commit
 
@@ -350,36 +351,31 @@ def methods_of(rows: list[dict[str, Any]]) -> list[str]:
 def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -> str:
     """A method a row, a world a column, and the median over worlds of a method's rank."""
     covered = {name: by_method(rows, name, measure) for name in names}
+    methods = methods_of(rows)
     tests = {
-        (name, method): paired(
-            np.array(covered[name][method], float), np.array(covered[name][REFERENCE], float)
-        )
-        for name in names
-        for method in methods_of(rows)[1:]
+        (name, method): paired(covered[name][method], covered[name][REFERENCE])
+        for name, method in itertools.product(names, methods[1:])
         if covered[name][method]
     }
-    p = dict(zip(tests, holm(np.array([test.p for test in tests.values()])), strict=True))
+    marks = {}
+    for place, test in zip(tests, corrected(list(tests.values())), strict=True):
+        marks[place] = {"higher": "**", "lower": "*"}.get(test.verdict, "")
     means = np.array(
-        [[_mean(covered[name][method]) for name in names] for method in methods_of(rows)]
+        [[np.mean(covered[name][method] or np.nan) for name in names] for method in methods]
     )
     ranks = np.where(np.isnan(means), np.nan, 1 + (means[:, None] < means[None]).sum(axis=1))
     lines = [["method", *names, "median rank"]]
-    for method, mean, rank in zip(methods_of(rows), means, ranks, strict=True):
+    for method, mean, rank in zip(methods, means, ranks, strict=True):
         line = [method]
-        for name, value, least in zip(names, mean, means[0], strict=True):
+        for name, value in zip(names, mean, strict=True):
             if np.isnan(value):
                 line.append("")
                 continue
             _, deviation, _ = estimate(covered[name][method])
-            sure = p.get((name, method), 1.0) < LEVEL
-            mark = "" if not sure else "**" if value > least else "*"
+            mark = marks.get((name, method), "")
             line.append(f"{mark}{value:.3g} ± {deviation:.2g}{mark}")
         lines.append([*line, f"{np.nanmedian(rank):g}"])
     return table(lines)
-
-
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else np.nan
 
 
 def time_table(rows: list[dict[str, Any]], names: list[str]) -> str:

@@ -185,23 +185,13 @@ def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
     genes without bounds.
     """
     task, cells = LinearProjection(), world("projection").cells
-    worst = (
-        -task.genes * (BOUND + CENTER) ** 2
-    )  # within +-5.12; pyribs' example has 0 where fitness is from 0 to 100
-    terms = peers.Terms(
-        np.zeros(task.genes),
-        INDIVIDUALS,
-        ((cells.low[0], cells.high[0]),) * 2,
-        (cells.side,) * 2,
-        worst,
-        seed,
-    )
+    # Within +-5.12; pyribs' example has 0 where fitness is from 0 to 100.
+    worst = -task.genes * (BOUND + CENTER) ** 2
+    ranges, dims = ((cells.low[0], cells.high[0]),) * 2, (cells.side,) * 2
+    terms = peers.Terms(np.zeros(task.genes), INDIVIDUALS, ranges, dims, worst, seed)
     seen, visited = jax.jit(cells.visited), np.zeros(cells.side**2, bool)
-    scheduler, evaluate, key = (
-        PEERS[method](terms),
-        deterministic_jit(task.evaluate),
-        jax.random.key(seed),
-    )
+    scheduler, key = PEERS[method](terms), jax.random.key(seed)
+    evaluate = deterministic_jit(task.evaluate)
     for number in itertools.count(1):
         genotypes = jnp.asarray(scheduler.ask(), jnp.float32)
         found = evaluate(genotypes, jax.random.fold_in(key, number))
@@ -247,11 +237,8 @@ def page(found: dict[str, dict[str, list[dict]]], out: Path) -> str:
 
 
 def told(values: np.ndarray) -> str:
-    return (
-        f"{values.mean():.1f} ± {values.std(ddof=1):.1f}"
-        if len(values) > 1
-        else f"{values.mean():.1f}"
-    )
+    deviation = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{deviation}"
 
 
 def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
@@ -269,13 +256,8 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
                     evaluations = INDIVIDUALS * STEP * (1 + np.arange(len(run["covered"])))
                     label = method if run is runs[0] else None
                     axes.plot(evaluations, run["covered"], label=label, **style)
-            axes.set(
-                xscale="log",
-                xlabel="evaluations",
-                ylabel="% of the cells",
-                title=terms,
-                ylim=(0, 101),
-            )
+            axes.set(xscale="log", xlabel="evaluations", ylabel="% of the cells")
+            axes.set(title=terms, ylim=(0, 101))
             label_numbers(axes.xaxis)
         legend_below(figure)
     return figure
@@ -300,24 +282,17 @@ def main() -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 run = curve(terms, method, seed, asked.generations)
                 write_bytes(path, json.dumps(run).encode())
-                print(
-                    terms,
-                    method,
-                    seed,
-                    f"{run['covered'][-1]:.2f} %",
-                    f"{run['seconds']:.0f} s",
-                    flush=True,
-                )
-    found: dict[str, dict[str, list[dict]]] = {}
+                found = f"{run['covered'][-1]:.2f} %, {run['seconds']:.0f} s"
+                print(terms, method, seed, found, flush=True)
+    runs: dict[str, dict[str, list[dict]]] = {}
     for terms in TERMS:
         for method in [*METHODS, *PEERS]:
             files = sorted((asked.out / terms / method.replace(", ", "-")).glob("*.json"))
             if files:
-                found.setdefault(terms, {})[method] = [
-                    json.loads(file.read_bytes()) for file in files
-                ]
-    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(found, asked.out).encode())
-    save(picture(found), asked.out.with_name(f"{asked.out.name}.png"))
+                contents = [json.loads(file.read_bytes()) for file in files]
+                runs.setdefault(terms, {})[method] = contents
+    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(runs, asked.out).encode())
+    save(picture(runs), asked.out.with_name(f"{asked.out.name}.png"))
 
 
 if __name__ == "__main__":

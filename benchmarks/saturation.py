@@ -72,13 +72,8 @@ def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str,
     followed = [Followed(one, search) for _ in keys]
     for mine, state in zip(followed, states, strict=True):
         mine.look(state.population)
-    for after in generations(
-        search,
-        keys,
-        states,
-        round(times * one.generations),
-        count_parallel_batches(search.task, seeds),
-    ):
+    number, batches = round(times * one.generations), count_parallel_batches(search.task, seeds)
+    for after in generations(search, keys, states, number, batches):
         for mine, (_, generation) in zip(followed, after, strict=True):
             mine.look(generation.offspring)
     known = {"estimator": estimator, "world": one.name}
@@ -104,10 +99,9 @@ def cell(found: list[dict[str, Any]], generations: int) -> list[str]:
 def page(found: list[dict[str, Any]]) -> str:
     blocks = [TEXT]
     for estimator in dict.fromkeys(row["estimator"] for row in found):
-        heads = [
-            text for threshold in THRESHOLDS for text in (f"below {threshold:.0%}: says", "has")
-        ]
-        lines = [["world", "half", *heads]]
+        lines = [["world", "half"]]
+        for threshold in THRESHOLDS:
+            lines[0] += [f"below {threshold:.0%}: says", "has"]
         for one in sorted(SUITE, key=lambda each: each.half, reverse=True):
             mine = [
                 row for row in found if (row["estimator"], row["world"]) == (estimator, one.name)

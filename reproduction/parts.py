@@ -4,7 +4,7 @@ runs.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from brns.pictures import draw, figures_of, save
 from brns.runs.provenance import describe_process
@@ -23,10 +23,6 @@ class Request(NamedTuple):
     scale: str
     plan: Scale
     workers: int
-
-    def words(self, plan: Runs) -> str:
-        """A part's scale in words."""
-        return f"Scale `{self.scale}`: {plan.seeds} seeds, {plan.generations} generations."
 
 
 def maze(request: Request) -> None:
@@ -50,29 +46,18 @@ def ant(request: Request) -> None:
 
 def ablation(request: Request) -> None:
     """The readings of the paper, one by one."""
-    plan, folder = request.plan.ablation, request.out / "ablation"
-    scale = request.words(plan)
-    check_scale(folder, scale)
     selected = variants()
     if request.plan.variants:
         selected = {name: selected[name] for name in request.plan.variants}
     searches = {name: variant.search for name, variant in selected.items()}
-    todo = jobs(searches, plan, request.out / "runs" / "ablation")
-    rows = measured(todo, request.workers, "ablation")
-    records: dict[str, list[Record]] = {}
-    for job in todo:  # a reading of both methods has one label
-        records.setdefault(selected[job.name].label, []).append(Record(job.folder))
+    labels = {name: variant.label for name, variant in selected.items()}
+    rows, _, facts = run_all(request, "ablation", request.plan.ablation, searches, labels)
     estimates = {}
     for name, variant in selected.items():
         estimated = results.estimated(list(rows[name].values()))
         estimates[name] = {"group": variant.group, "label": variant.label, **estimated}
-    content = {
-        "provenance": describe_process(),
-        "made": results.of_runs(records),
-        "scale": scale,
-        "variants": estimates,
-    }
-    results.write_json(folder / "results.json", content)
+    path = request.out / "ablation" / "results.json"
+    results.write_json(path, facts | {"variants": estimates})
 
 
 def time(request: Request) -> None:
@@ -97,14 +82,9 @@ def compare(
     note: str = "",
 ) -> None:
     """Methods over seeds: the runs, the results, the curves, and pictures of single runs."""
-    folder, scale = request.out / part, request.words(plan)
-    check_scale(folder, scale)
-    todo = jobs(methods, plan, request.out / "runs" / part)
-    rows = measured(todo, request.workers, part)
-    records: dict[str, list[Record]] = {}
-    for job in todo:
-        records.setdefault(job.name, []).append(Record(job.folder))
-    content = results.of_methods(records, rows) | {"scale": scale, "note": note}
+    folder = request.out / part
+    rows, records, facts = run_all(request, part, plan, methods, LABELS)
+    content = facts | results.of_methods(records, rows) | {"note": note}
     results.write_json(folder / "results.json", content)
     results.write_curves(folder / "curves.csv", records)
     own = [one for name, runs in records.items() if name != "random" for one in runs]
@@ -112,6 +92,25 @@ def compare(
         if name not in CURVES and name != "signature":
             dpi = 85 if name == "novelty-map" else 110  # no picture above 100 kB
             save(draw(name, own, width="page"), folder / f"{name}.png", dpi=dpi)
+
+
+def run_all(
+    request: Request,
+    part: str,
+    plan: Runs,
+    methods: Mapping[str, NoveltySearch],
+    labels: Mapping[str, str],
+) -> tuple[Mapping[str, results.Rows], dict[str, list[Record]], dict[str, Any]]:
+    """Each method's numbers by seed, its records, and what made all of them."""
+    scale = f"Scale `{request.scale}`: {plan.seeds} seeds, {plan.generations} generations."
+    check_scale(request.out / part, scale)
+    todo = jobs(methods, plan, request.out / "runs" / part)
+    rows = measured(todo, request.workers, part)
+    records: dict[str, list[Record]] = {}
+    for job in todo:
+        records.setdefault(job.name, []).append(Record(job.folder))
+    made = results.of_runs((labels[job.name], records[job.name][job.seed]) for job in todo)
+    return rows, records, {"provenance": describe_process(), "made": made, "scale": scale}
 
 
 def check_scale(folder: Path, scale: str) -> None:

@@ -106,19 +106,19 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     them is run. In random search every offspring is drawn anew and takes a parent's place; the
     largest archive measures its novelty.
     """
-    additions, capacities = 10, (2000, 4000, 6000)
-    told_apart = [c for c in capacities[:-1] if c < additions * generations] + [capacities[-1]]
-    archives = {
-        f"archive-{c}": ArchiveKNN(k=15, additions=additions, capacity=c) for c in told_apart
-    }
+    additions, largest = 10, 6000
     estimators = {
         "paper": paper_recognition(),
         "recognition": BehaviorRecognition(),
         "exact": ExactRecognition(),
     }
-    methods = {name: ant(estimator) for name, estimator in {**estimators, **archives}.items()}
+    for capacity in (2000, 4000, largest):
+        if capacity < additions * generations or capacity == largest:
+            archive = ArchiveKNN(k=15, additions=additions, capacity=capacity)
+            estimators[f"archive-{capacity}"] = archive
+    methods = {name: ant(estimator) for name, estimator in estimators.items()}
     methods["random"] = replace(
-        methods[f"archive-{capacities[-1]}"], mutate=UniformResampling(), select=Generational()
+        methods[f"archive-{largest}"], mutate=UniformResampling(), select=Generational()
     )
     return {name: changed(search, "task", steps=steps) for name, search in methods.items()}
 
@@ -137,7 +137,6 @@ def variants() -> dict[str, Variant]:
     and other archives.
     """
     paper, archive = maze(paper_recognition()), maze(ArchiveKNN(k=15, additions=6, capacity=10000))
-    code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
     readings = {
         "paper": ("the paper's settings", {}),
         "survivors": ("trained on survivors (published code)", {"learn_from": "survivors"}),
@@ -146,27 +145,21 @@ def variants() -> dict[str, Variant]:
         "divergence-50": ("50 steps of divergence (published code)", {"divergence_steps": 50}),
         "divergence-0": ("no divergence", {"divergence_steps": 0}),
     }
-    best = {"inputs": "scaled", "initialisation": "uniform", "width": 64, "embedding": 32}
+    scaled = {"inputs": "scaled", "initialisation": "uniform"}
+    best: dict[str, Any] = scaled | {"width": 64, "embedding": 32}
+    biased, slower = best | {"initialisation": "he-biased"}, {"learning_rate": 3e-3}
+    he_biased = "the default, but He's weights and small biases"
     ways = {
-        "scaled-uniform": (
-            "scaled, uniform weights",
-            {"inputs": "scaled", "initialisation": "uniform"},
-        ),
-        "scaled-uniform-64": ("the same, width 64", {**best, "embedding": None}),
+        "scaled-uniform": ("scaled, uniform weights", scaled),
+        "scaled-uniform-64": ("the same, width 64", best | {"embedding": None}),
         "default": ("the same, 32 outputs: BR-NS's default", best),
-        "he": ("the default, but He's weights", {**best, "initialisation": "he"}),
-        "he-biased": (
-            "the default, but He's weights and small biases",
-            {**best, "initialisation": "he-biased"},
-        ),
-        "he-biased-slower": (
-            "the same, learning rate 3e-3",
-            {**best, "initialisation": "he-biased", "learning_rate": 3e-3},
-        ),
-        "raw": ("the default, but raw inputs", {**best, "inputs": "raw"}),
-        "slower": ("the default, but learning rate 3e-3", {**best, "learning_rate": 3e-3}),
-        "epochs-1": ("the default, but 1 epoch", {**best, "epochs": 1}),
-        "epochs-10": ("the default, but 10 epochs", {**best, "epochs": 10}),
+        "he": ("the default, but He's weights", best | {"initialisation": "he"}),
+        "he-biased": (he_biased, biased),
+        "he-biased-slower": ("the same, learning rate 3e-3", biased | slower),
+        "raw": ("the default, but raw inputs", best | {"inputs": "raw"}),
+        "slower": ("the default, but learning rate 3e-3", best | slower),
+        "epochs-1": ("the default, but 1 epoch", best | {"epochs": 1}),
+        "epochs-10": ("the default, but 10 epochs", best | {"epochs": 10}),
     }
     archives = {
         "archive": ("k = 15, random entry, 10000", {}),
@@ -174,39 +167,24 @@ def variants() -> dict[str, Variant]:
         "archive-200": ("200 entries at most (published configuration)", {"capacity": 200}),
         "archive-most-novel": ("the most novel enter", {"entry": "most_novel"}),
     }
-    reading, way, baseline = (
-        "readings of the paper",
-        "ways to a reliable BR-NS",
-        "archive-based novelty search",
-    )
-    drawn = LayerFounders()
-    return {
-        **{
-            key: Variant(reading, label, changed(paper, "estimator", **to))
-            for key, (label, to) in readings.items()
-        },
-        "founders": Variant(
-            reading, "founders as in published code", replace(paper, founders=drawn)
-        ),
-        "code": Variant(
-            reading,
-            "all of the published code's readings",
-            replace(changed(paper, "estimator", **code), founders=drawn),
-        ),
-        "stale-parents": Variant(
-            reading, "parents keep an old novelty", configure(paper, {"rescore_parents": False})
-        ),
-        **{
-            key: Variant(way, label, changed(paper, "estimator", **to))
-            for key, (label, to) in ways.items()
-        },
-        **{
-            key: Variant(baseline, label, changed(archive, "estimator", **to))
-            for key, (label, to) in archives.items()
-        },
-        "archive-founders": Variant(
-            baseline, "founders as in published code", replace(archive, founders=drawn)
-        ),
+    reading, baseline = "readings of the paper", "archive-based novelty search"
+    found = {}
+    for group, base, rows in (
+        (reading, paper, readings),
+        ("ways to a reliable BR-NS", paper, ways),
+        (baseline, archive, archives),
+    ):
+        for name, (label, settings) in rows.items():
+            found[name] = Variant(group, label, changed(base, "estimator", **settings))
+    drawn, founders = LayerFounders(), "founders as in published code"
+    code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
+    as_published = replace(changed(paper, "estimator", **code), founders=drawn)
+    stale = configure(paper, {"rescore_parents": False})
+    return found | {
+        "founders": Variant(reading, founders, replace(paper, founders=drawn)),
+        "code": Variant(reading, "all of the published code's readings", as_published),
+        "stale-parents": Variant(reading, "parents keep an old novelty", stale),
+        "archive-founders": Variant(baseline, founders, replace(archive, founders=drawn)),
         "population": Variant(
             baseline, "no archive: k-NN in the population", maze(PopulationKNN(k=15))
         ),

@@ -3,7 +3,7 @@ and curves over generations as CSV.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from brns.formatting import format_csv
 from brns.metrics.measures import estimate
 from brns.runs.files import write_bytes
-from brns.runs.provenance import describe_process, group_by_answer
+from brns.runs.provenance import group_by_answer
 from brns.runs.record import Record
 from reproduction.numbers import curves
 from reproduction.plan import LABELS
@@ -35,25 +35,22 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
             **estimated(list(rows[name].values())),
         }
     first = next(iter(records.values()))[0]
+    experiment = {**first.experiment, "task": first.world}
+    del experiment["estimator"]
     return {
-        "provenance": describe_process(),
-        "made": of_runs({LABELS[name]: those for name, those in records.items()}),
         "planned_generations": first.planned,
-        "experiment": {k: v for k, v in first.experiment.items() if k != "estimator"}
-        | {"task": first.world},
+        "experiment": experiment,
         "methods": methods,
     }
 
 
-def of_runs(runs: Mapping[str, Sequence[Record]]) -> list[dict[str, Any]]:
-    """What the runs' run.json say of their making, each different answer once,
-    with the runs' names as `rows`.
+def of_runs(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
+    """What the run.json of named runs say of their making, each different answer once, with the
+    names as `rows`.
     """
-    keys = ("commit", "versions", "device", "xla_flags")
+    keys = {"commit", "versions", "device", "xla_flags"}
     return group_by_answer(
-        (name, {key: value for key, value in record.metadata.model_dump().items() if key in keys})
-        for name, seeds in runs.items()
-        for record in seeds
+        (name, record.metadata.model_dump(include=keys)) for name, record in runs
     )
 
 

@@ -50,18 +50,8 @@ def resolved(name):
     return found
 
 
-OPTIONS = {
-    *options(get_command(app)),
-    "--help",
-    "--upgrade",
-    "--always",
-    "--dirty",
-    "--abbrev",
-    "--exclude",
-    "--xla",
-    "--shm-size",
-    "--ipc",
-}
+OTHERS = "--help --upgrade --always --dirty --abbrev --exclude --xla --shm-size --ipc"
+OPTIONS = {*options(get_command(app)), *OTHERS.split()}
 """of brns, and those of pip, git, XLA and docker that stand in it"""
 
 

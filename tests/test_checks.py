@@ -173,11 +173,7 @@ def test_an_estimator_compiles_with_its_arrays_as_arguments():
     [
         (Identity, Task, r"write Identity\(\.\.\.\); got the class Identity"),
         ("maze", Task, "part must have genotype_space.*; got 'maze'"),
-        (
-            Box([0.0], [1.0]),
-            Task,
-            "got Box.* without genotype_space, behavior_space, traceable, evaluate$",
-        ),
+        (Box([0.0], [1.0]), Task, "got Box.* without genotype_space, .*, traceable, evaluate$"),
         (0.5, Mutation, r"part must have __call__, as brns\.core\.Mutation says; got 0\.5"),
     ],
 )
@@ -193,14 +189,9 @@ class Spaceless(Identity):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: brns.VisitCounts(rows=64.0),
-            r"VisitCounts\.rows: Input should be a valid integer; got 64\.0",
-        ),
-        (lambda: brns.VisitCounts(grids="8"), "grids: Input should be a valid integer; got '8'"),
+        (lambda: brns.VisitCounts(rows=64.0), r"rows: Input should be a valid integer; got 64\.0"),
         (lambda: brns.VisitCounts(cell_sizes=0.1), "Input should be a valid tuple; got 0.1"),
         (lambda: brns.ArchiveKNN(entry="best"), "entry: Input should be .*; got 'best'"),
-        (lambda: brns.ArchiveKNN(removal="best"), "removal: Input should be .*; got 'best'"),
         (lambda: brns.PolynomialMutation(eta="a"), "eta: Input should be a valid number; got 'a'"),
         (lambda: brns.MixedMutation(brns.Crossover()), "must be a tuple of 1 to 127 mutation"),
         (lambda: brns.MixedMutation((brns.Crossover,)), "got the class Crossover"),
@@ -210,10 +201,7 @@ class Spaceless(Identity):
         (lambda: brns.Joined(()), "parts must be at least one"),
         (lambda: brns.DeceptiveMaze(start=3), "start: Input should be a valid tuple; got 3"),
         (lambda: brns.GivenFounders([[1, 2], [1]]), "GivenFounders needs genotypes as one array"),
-        (
-            lambda: brns.NoveltySearch(Identity(), rescore_parents="no"),
-            "Input should be a valid boolean",
-        ),
+        (lambda: brns.NoveltySearch(Identity(), rescore_parents="no"), "be a valid boolean"),
         (lambda: brns.NoveltySearch(Spaceless()), r"Spaceless\.behavior_space must be a brns\.Box"),
     ],
 )

@@ -3,10 +3,8 @@
 import itertools
 import logging
 import os
-import shutil
 import sys
 import sysconfig
-import textwrap
 import traceback
 
 USUAL = (ValueError, ImportError, RuntimeError, OSError)
@@ -36,13 +34,14 @@ def main() -> None:
         is_usual = isinstance(error, USUAL)
         if not from_user and not is_usual:
             raise
-        texts = [f"brns: {(is_usual and str(error)) or repr(error)}"]
-        notes = getattr(error, "__notes__", ())
-        texts += [note for note in notes if "JAX_TRACEBACK_FILTERING" not in note]
-        lines = list(map(_wrapped, texts))
+        from brns.cli.screen import errors, say
+
+        say(f"brns: {(is_usual and str(error)) or repr(error)}", errors)
+        for note in getattr(error, "__notes__", ()):
+            if "JAX_TRACEBACK_FILTERING" not in note:
+                say(note, errors)
         if from_user:
-            lines += ["It was raised in your code:", from_user]
-        print("\n".join(lines), file=sys.stderr)
+            print(f"It was raised in your code:\n{from_user}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -55,18 +54,6 @@ def _log() -> None:
     logging.basicConfig(format=text, datefmt="%Y-%m-%d %H:%M:%S")
     if not seen:
         logging.getLogger("brns").setLevel(logging.INFO)
-
-
-def _wrapped(text: str) -> str:
-    """At a terminal in lines that end between words."""
-    if not sys.stderr.isatty():
-        return text
-    width = shutil.get_terminal_size().columns
-    lines = [
-        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
-        for line in text.splitlines()
-    ]
-    return "\n".join(lines)
 
 
 def user_traceback(error: BaseException) -> str:

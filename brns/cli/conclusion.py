@@ -71,7 +71,7 @@ def conclude(
     }
     for label, runs in methods(records).items():
         # A table's own title would be cut to the table's width.
-        say(f"{directory}: {_title(label, runs[0])}", "bold")
+        say(f"{directory}: {_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
         console.print(_table(runs, base))
         for line in verdicts(base):

@@ -1,10 +1,11 @@
-"""The console of the command line."""
+"""The consoles of the command line, on which a bracket in a path or a text is a bracket."""
 
 from rich.console import Console
 
-console = Console(highlight=False, markup=False)  # A bracket in a path or a text is a bracket.
+console = Console(highlight=False, markup=False, emoji=False)
+errors = Console(highlight=False, markup=False, emoji=False, stderr=True)
 
 
-def say(text: str, style: str = "") -> None:
+def say(text: str, where: Console = console, style: str = "") -> None:
     """Print a sentence: at a terminal in lines that end between words, through a pipe in one."""
-    console.print(text, style=style, soft_wrap=not console.is_terminal)
+    where.print(text, style=style, soft_wrap=not where.is_terminal)

@@ -77,13 +77,8 @@ def test_a_table_says_what_made_its_runs(tmp_path):
         metadata.write(Store(tmp_path / f"{seed}"), facts.model_copy(update=made))
         return Record(tmp_path / f"{seed}")
 
-    made = of_runs(
-        {
-            "one": [record("aaa", 0), record("aaa", 1)],
-            "two": [record("aaa", 2)],
-            "three": [record("b", 3)],
-        }
-    )
+    runs = [("one", "aaa"), ("one", "aaa"), ("two", "aaa"), ("three", "b")]
+    made = of_runs((name, record(commit, seed)) for seed, (name, commit) in enumerate(runs))
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]
     here = {"command": "python -m reproduction", "commit": "analysis", "versions": {"brns": "2"}}
     text = provenance_text("Small.", made, here)
