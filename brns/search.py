@@ -5,11 +5,12 @@ the task's own, and `tell` all that follows: novelty, `select_most_novel`, `trai
 stands below the class, in that order.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
@@ -153,6 +154,7 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where no founder lives, or as many failed as there shall be.
         """
+        _check_given(key)
         draw, evaluate, estimate = keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
         credit = self.mixture.initial_credit()
@@ -200,6 +202,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             The state after the generation, and who was born and who survived.
         """
+        _check_given(key, state)
         step = _step_jit if self.task.traceable else _step
         return step(self, state, key)
 
@@ -213,6 +216,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             Genotypes `(lambda, p)` with their parents and operators.
         """
+        _check_given(key, state)
         space = self.task.genotype_space
         with compiling("mutate", self.mutate):
             offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
@@ -237,13 +241,18 @@ class NoveltySearch(eqx.Module):
             ValueError: where there are more or fewer offspring than were asked for, where the
                 evaluation is not one of them, or holds what is not finite.
         """
+        _check_given(key, state)
+        if not isinstance(offspring, Offspring):
+            raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
+        n, genes = self.offspring_size, self.task.genotype_space.dimension
         for name, column in offspring._asdict().items():
-            if len(column) != self.offspring_size:
+            if np.shape(column) != ((n, genes) if name == "genotype" else (n,)):
                 raise ValueError(
-                    f"tell needs all {self.offspring_size} offspring that ask gave, in their "
-                    f"order; got {len(column)} ({name}). Name those that could not be evaluated "
-                    "in Evaluation.failed"
+                    f"tell needs all {n} offspring that ask gave, in their order; got "
+                    f"{np.shape(column)} ({name}). Name those that could not be evaluated in "
+                    "Evaluation.failed"
                 )
+        offspring = Offspring(*map(jnp.asarray, offspring))
         with explain_tracing(self.task):
             evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
         after, generation = _tell(
@@ -266,6 +275,16 @@ class NoveltySearch(eqx.Module):
         return (
             self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
         )
+
+
+def _check_given(key: Any, *states: Any) -> None:
+    """Refuse what is no key, such as a seed, and what is no state."""
+    typed = jnp.issubdtype(getattr(key, "dtype", bool), jax.dtypes.prng_key)
+    if not (typed or getattr(key, "ndim", 0)):  # raw ones are arrays of numbers
+        raise ValueError(f"key must be a random key, as in jax.random.key(0); got {key!r:.80}")
+    for state in states:
+        if not isinstance(state, SearchState):
+            raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
 
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:

@@ -84,11 +84,25 @@ def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
         (Evaluation(np.zeros((2, 2)), np.zeros((2, 1))), r"fitness of shape \(2,\); got \(2, 1\)"),
         (Evaluation(None), "descriptor as real numbers; got None"),
         (Evaluation(np.zeros((2, 2)), failed=[0, 1]), "failed as bools"),
+        (Evaluation(np.ma.masked_equal([[0, 1]] * 2, 1)), "descriptor without masked values"),
     ],
 )
 def test_a_column_that_is_none_is_named_with_what_it_holds(evaluation, message):
     with pytest.raises(ValueError, match=f"HostIdentity.evaluate of 2 genotypes .*{message}"):
         validate_evaluation(evaluation, 2, HostIdentity())
+
+
+@pytest.mark.parametrize("kind", [float, int, jnp.bfloat16, jnp.float8_e4m3fn, bool])
+def test_numbers_of_any_kind_are_real(kind):
+    descriptor = np.array([[0, 1], [1, 1]]).astype(kind)
+    for column in (
+        descriptor,
+        jnp.asarray(descriptor),
+        descriptor.tolist(),
+        np.ma.array(descriptor),
+    ):
+        evaluation = validate_evaluation(Evaluation(column), 2, HostIdentity())
+        assert evaluation.descriptor.tolist() == [[0.0, 1.0], [1.0, 1.0]]
 
 
 @pytest.mark.parametrize("others", [(), (None, None, None)])

@@ -78,6 +78,20 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     assert record.population(2).novelty.dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    ("mode", "value"),
+    [
+        (jax.numpy_rank_promotion, "raise"),
+        (jax.numpy_dtype_promotion, "strict"),
+        (jax.transfer_guard, "disallow"),
+    ],
+)
+def test_a_mode_of_jax_that_cannot_be_is_named(mode, value):
+    space = brns.Box([0.0], [1.0])
+    with mode(value), pytest.raises(ValueError, match=f"{mode.__name__}='{value}'; leave it out"):
+        brns.Novelty(brns.PopulationKNN(k=2), space)
+
+
 @pytest.mark.slow
 def test_a_search_runs_without_compiling():
     """Arrays on the host, such as those of a record, are NumPy's then."""

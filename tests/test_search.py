@@ -5,6 +5,7 @@ import itertools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 from files import same
@@ -251,8 +252,28 @@ def test_tell_takes_all_that_were_asked_for_and_no_others(run, rows):
     experiment, state = search(), run[0][0]
     offspring = take(experiment.ask(state, KEY), rows)
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
-    with pytest.raises(ValueError, match=r"tell needs all 6 offspring .* got [507] \(genotype\)"):
+    with pytest.raises(
+        ValueError, match=r"tell needs all 6 offspring .* got \([507], 5\) \(genotype"
+    ):
         experiment.tell(state, offspring, evaluation, KEY)
     ragged = experiment.ask(state, KEY)._replace(parent=jnp.zeros(5, jnp.int32))
-    with pytest.raises(ValueError, match=r"got 5 \(parent\)"):
+    with pytest.raises(ValueError, match=r"got \(5,\) \(parent\)"):
         experiment.tell(state, ragged, evaluation, KEY)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda it, state: it.init(0), r"key must be .*jax.random.key\(0\); got 0"),
+        (lambda it, state: it.step(state, 1), "key must be .* got 1"),
+        (lambda it, state: it.ask(state, np.int64(2)), "key must be .*2"),
+        (lambda it, state: it.step(KEY, state), "key must be .* got SearchState"),
+        (lambda it, state: it.ask(None, KEY), "state must be what init, step or tell gave; got No"),
+        (lambda it, state: it.tell((state, 1), None, None, KEY), r"state must be .*got \(Search"),
+        (lambda it, state: it.tell(state, np.ones((6, 5)), None, KEY), "offspring that ask gave"),
+    ],
+)
+def test_what_is_no_key_state_or_offspring_is_named(run, call, message, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    with pytest.raises(ValueError, match=message):
+        call(search(), run[0][0])

@@ -16,10 +16,24 @@ from brns.settings.differences import short_repr
 JAX_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 NOT_JAX = (*JAX_ERRORS, TypeError)
 """what JAX raises where code cannot be compiled"""
+REFUSED_MODES = {
+    "jax_numpy_rank_promotion": "raise",
+    "jax_numpy_dtype_promotion": "strict",
+    "jax_transfer_guard": "disallow",
+}
+"""of JAX, under which the package does not compile; others find faults of a task all the same"""
 
 
 def check_part(name: str, part: Any, contract: type) -> None:
-    """Refuse a part of a search that is a class, or lacks what its protocol asks for."""
+    """Refuse a part of a search that is a class, or lacks what its protocol asks for; and modes of
+    JAX under which no part compiles.
+    """
+    for mode, value in REFUSED_MODES.items():
+        if getattr(jax.config, mode) == value:
+            raise ValueError(
+                f"brns cannot work with {mode}={value!r}; leave it out, and debug your own code "
+                f"with it alone, as in with jax.{mode.removeprefix('jax_')}({value!r}): ..."
+            )
     if isinstance(part, type):
         kind = part.__name__
         raise ValueError(f"{name} must be made: write {kind}(...); got the class {kind}")

@@ -82,7 +82,9 @@ def as_real_array(name: str, values: Any, error_start: str) -> Any:
         raise ValueError(
             f"{error_start} {name} as one array, its rows of one shape; got {values!r:.80}"
         ) from None
-    if column.dtype.kind not in "biuf":
+    if np.ma.is_masked(values):
+        raise ValueError(f"{error_start} {name} without masked values; got {values!r:.80}")
+    if column.dtype.kind not in "biuf" and not jnp.issubdtype(column.dtype, jnp.floating):
         what = f"{values!r:.80}" if column.dtype == object else column.dtype
         raise ValueError(f"{error_start} {name} as real numbers; got {what}")
     return column
