@@ -127,8 +127,8 @@ def table(
     rows = {}
     for measure, of_methods in values.items():
         rows[measure] = []
-        for name, by_seed in of_methods.items():
-            mean = estimate([*by_seed.values()]) if by_seed else None
+        for name, of_seeds in of_methods.items():
+            mean = estimate([*of_seeds.values()]) if of_seeds else None
             rows[measure].append((mean, tests.get((measure, name))))
     return rows
 
