@@ -10,7 +10,15 @@ from brns.runs import provenance
 
 
 def check_page(page: Path, heading: str) -> None:
-    """A `ValueError` where there is a page that does not begin with our heading."""
+    """Check that a page may be written over.
+
+    Args:
+        page: its file.
+        heading: with which ours begin.
+
+    Raises:
+        ValueError: where there is a page that begins otherwise: it is another's.
+    """
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
         raise ValueError(
             f"{page} is not a page of ours, and would be written over: take another folder (--out)"
@@ -18,7 +26,11 @@ def check_page(page: Path, heading: str) -> None:
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells, of which the first is the head, as a table in Markdown."""
+    """A table in Markdown.
+
+    Args:
+        lines: of cells; the first is the head.
+    """
     head, *rows = lines
     written = []
     for line in (head, ["---"] * len(head), *rows):

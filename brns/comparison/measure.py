@@ -47,7 +47,14 @@ class MethodResult(NamedTuple):
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
     def at(self, fraction: float) -> Float[np.ndarray, " s"]:
-        """The cells covered by each seed after a fraction of the run, one of POINTS."""
+        """The cells covered by each seed after a fraction of the run, one of POINTS.
+
+        Args:
+            fraction: one of POINTS.
+
+        Returns:
+            `(s,)`.
+        """
         return self.covered[:, POINTS.index(fraction)]
 
 
@@ -70,8 +77,14 @@ def run_method(
         search: with the world's task.
         world: of which cells and generations are taken.
         seeds: side by side as those of a run.
-        stop: once it is set, the work ends with a `CancelledError` after a generation.
+        stop: once it is set, the work ends after a generation.
         peer: a method of pyribs in the search's place, with its founders and as many evaluations.
+
+    Returns:
+        Row s is of the s-th seed.
+
+    Raises:
+        CancelledError: where `stop` was set.
     """
     generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]

@@ -190,8 +190,18 @@ def offspring_of(
     """The generations of a peer in a search's place, without end,
     after founders that its archives hold from the start.
 
-    Solutions are points of the unit box over the genotype space, at whose border they are
-    reflected. Of the search task and sizes are taken, `state` is that of generation 0.
+    Solutions are points of the unit box over the genotype space,
+    at whose border they are reflected.
+
+    Args:
+        peer: makes the scheduler.
+        search: of which task and sizes are taken.
+        cells: the world's, over which archives have their cells.
+        seed: of the run.
+        state: of generation 0.
+
+    Returns:
+        Generation after generation, from 1 on.
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space

@@ -70,7 +70,15 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
 
 
 def too_few(seeds: int, tests: int) -> str:
-    """How many seeds are enough where these can confirm nothing in so many tests; else empty."""
+    """Whether seeds can confirm nothing in a table of tests.
+
+    Args:
+        seeds: how many.
+        tests: how many, corrected together.
+
+    Returns:
+        A text that says how many seeds are enough; empty where these are.
+    """
     enough = enough_seeds(tests)
     return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
 
@@ -79,9 +87,14 @@ def interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     of_worlds: bool = False,
 ) -> tuple[float, float]:
-    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds,
-    and `of_worlds` too. Pairs are what a method and the reference cover in each world, row s by
-    seed s of both.
+    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds.
+
+    Args:
+        pairs: what a method and the reference cover in each world, row s by seed s of both.
+        of_worlds: whether worlds are drawn again too.
+
+    Returns:
+        The 2.5 % and 97.5 % quantiles.
     """
     generator = np.random.default_rng(0)
     drawn_shares = []

@@ -54,14 +54,28 @@ class Cells(NamedTuple):
     place: Position = last_two
 
     def of(self, population: Population) -> Int[Array, " n"]:
-        """The number of each individual's cell, from 0 on and below the square of `side`."""
+        """The number of each individual's cell.
+
+        Args:
+            population: of n individuals.
+
+        Returns:
+            `(n,)`, from 0 on and below the square of `side`.
+        """
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         at = jnp.floor((self.place(population) - low) / (high - low) * self.side)
         row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
         return row[:, 0] * self.side + row[:, 1]
 
     def visited(self, population: Population) -> Bool[Array, " cells"]:
-        """Whether individuals lie in a cell; those who failed lie nowhere."""
+        """The cells in which individuals lie; those who failed lie nowhere.
+
+        Args:
+            population: of n individuals.
+
+        Returns:
+            One bool a cell.
+        """
         somewhere = jnp.isfinite(population.descriptor).all(axis=1)
         return jnp.zeros(self.side**2, bool).at[self.of(population)].max(somewhere)
 
@@ -187,13 +201,16 @@ def world(name: str) -> World:
 
 
 def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
-    """A task of your own as a world by the name of its class.
+    """A task of your own as a world.
 
     Args:
         task: what is evaluated.
         individuals: mu, and lambda.
         generations: of each run.
         cells: where individuals lie; by default 20 x 20 cells over the box of a planar behavior.
+
+    Returns:
+        A world by the name of the task's class.
 
     Raises:
         ValueError: without cells, for a behavior that is not planar.
