@@ -115,11 +115,16 @@ def check_learned(states: Sequence[Any]) -> None:
         states: with `seen`.
 
     Raises:
-        ValueError: where there is none, or one that has learned nothing.
+        ValueError: where there is none, or one that is no state or has learned nothing.
     """
     if not states:
         raise ValueError("merge needs states that have learned something; got none")
     for number, state in enumerate(states, 1):
+        if not hasattr(state, "seen"):
+            raise ValueError(
+                "merge needs a list of estimators' states, such as search_state.estimator; number "
+                f"{number} is of the type {type(state).__name__}"
+            )
         if not state.seen:
             raise ValueError(
                 f"merge needs states that have learned something; number {number} has not: leave "

@@ -5,6 +5,7 @@ final name is whole.
 import contextlib
 import errno
 import os
+import secrets
 from collections.abc import Generator
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
     Raises:
         RecordError: where the system refuses.
     """
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.tmp{path.suffix}")
     try:
         with saving(path):
             yield temporary

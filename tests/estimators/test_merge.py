@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 from learning import COUNTS, KEY, LEARNERS, SEARCH, SMALL, SQUARE, learned, novelty, uniform
@@ -75,7 +76,8 @@ def test_islands_of_unequal_ages_go_on_where_they_were(estimator, rounding):
         assert learned(estimator, uniform(3, 1, 10), state).seen == 60
 
 
-def test_what_cannot_be_merged():
+def test_what_cannot_be_merged(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     batches = uniform(0, 1, 20)
     for estimator in (SMALL, COUNTS):
         other = estimator.init(SQUARE, jax.random.key(1))
@@ -86,6 +88,10 @@ def test_what_cannot_be_merged():
         state = learned(estimator, batches)
         with pytest.raises(ValueError, match="number 2 has not: leave it out"):
             estimator.merge([state, estimator.island(state)])
+        with pytest.raises(ValueError, match="number 2 is of the type SearchState"):
+            estimator.merge([state, SEARCH.init(KEY)])
+        with pytest.raises(ValueError, match="number 1 is of the type"):
+            estimator.merge(state)
     state = learned(SMALL, batches)
     with pytest.raises(ValueError, match="the first and number 3"):
         SMALL.merge([state, state, learned(SMALL, uniform(1, 1, 20))])

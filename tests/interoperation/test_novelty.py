@@ -94,6 +94,14 @@ def test_a_saved_one_goes_on_to_the_same_bits(tmp_path):
     np.testing.assert_array_equal(again.score(BATCHES[2]), whole.score(BATCHES[2]))
 
 
+def test_threads_save_to_one_file(tmp_path):
+    novelty, file = Novelty(brns.VisitCounts(grids=8), SPACE), tmp_path / "novelty.npz"
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: novelty.save(file), range(64)))
+    assert [each.name for each in tmp_path.iterdir()] == ["novelty.npz"]
+    assert repr(Novelty.load(file)) == repr(novelty)
+
+
 class Mine(Distance):
     weight: float = 1.0
 
