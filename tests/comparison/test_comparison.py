@@ -122,10 +122,10 @@ def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
 
 
 def test_what_a_method_compiled_does_not_stay(compared, tmp_path):
-    programs = get_backend().live_executables
-    again(compared, out=tmp_path / "once")
+    programs, short = get_backend().live_executables, {"seeds": 1, "generations": 2}
+    again(compared, methods={"near": PopulationKNN(k=3)}, out=tmp_path / "once", **short)
     once = len(programs())
-    again(compared, methods={"other": PopulationKNN(k=2)}, out=tmp_path / "twice")
+    again(compared, methods={"other": PopulationKNN(k=2)}, out=tmp_path / "twice", **short)
     assert len(programs()) <= once
 
 
