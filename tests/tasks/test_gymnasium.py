@@ -399,6 +399,13 @@ def test_what_makes_no_task_is_refused_by_name(settings, message, monkeypatch):
         GymnasiumTask(**{"make_env": Corridor, **settings})
 
 
+def test_behaviors_of_unequal_length_are_refused():
+    lengths = iter(range(1, 9))
+    task = corridor(describe=lambda episode: np.zeros(next(lengths)))
+    with pytest.raises(ValueError, match="descriptor as one array, its rows of one shape"):
+        task.evaluate(np.zeros((2, 2)), KEY)
+
+
 def test_what_is_printed_at_every_making_is_read_once(capfd):
     corridor(make_env=Talking).episodes(np.zeros((5, 2)))
     print("after")
