@@ -8,6 +8,7 @@ import enum
 import functools
 import json
 import math
+import operator
 import pathlib
 import random
 from typing import Any
@@ -141,7 +142,13 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
     one, same = jnp.arange(100), np.arange(100, dtype=np.int32)
     assert part_to_json(one) == part_to_json(same) != part_to_json(one.at[99].set(0))
     assert part_to_json(one)["shape"] == [100]
-    assert part_to_json(jnp.arange(3)) == [0, 1, 2]
+    assert part_to_json(jnp.arange(3.0)) == [0.0, 1.0, 2.0]
+    assert part_to_json(np.arange(2)) == {
+        "name": "array",
+        "dtype": "int64",
+        "shape": [2],
+        "values": [0, 1],
+    }
 
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
@@ -267,6 +274,11 @@ PAIRS = [
     (np.array([1 + 1j]), np.array([1 + 2j])),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
     (np.zeros(100), np.zeros(100, int)),
+    (np.zeros(3), np.zeros(3, np.float32)),
+    (np.zeros((0, 2)), np.zeros((0, 3))),
+    (np.zeros(2, [("a", "f4")]), np.zeros(2, [("b", "f4")])),
+    (jax.random.key(0, impl="rbg"), jax.random.key(0, impl="unsafe_rbg")),
+    (operator.itemgetter(0), operator.itemgetter(1)),
     (collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1)),
     (np.dtype("float32"), np.dtype("float64")),
     (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
@@ -306,8 +318,25 @@ def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
         part_from_json(through_json(part_to_json(Held(other))), Held(one))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool"])
+def test_a_small_array_is_rebuilt_with_its_type(dtype):
+    held, wanted = Held(np.zeros((2, 2), dtype)), np.array([[0, 1], [1, 1]], dtype)
+    again = part_from_json(through_json(part_to_json(Held(wanted))), held).value
+    np.testing.assert_array_equal(again, wanted)
+    assert again.dtype == wanted.dtype
+
+
+GENERATORS = (
+    np.random.default_rng,
+    np.random.RandomState,
+    np.random.PCG64,
+    np.random.SeedSequence,
+    random.Random,
+)
+
+
 @pytest.mark.parametrize("kind", [Held, Plain])
-@pytest.mark.parametrize("draw", [np.random.default_rng, np.random.RandomState, random.Random])
+@pytest.mark.parametrize("draw", GENERATORS)
 def test_a_generator_of_random_numbers_is_no_setting(kind, draw):
     for value in (draw(0), {"draws": [draw(0)]}):
         with pytest.raises(SettingsError, match=r"is a random generator.*default_rng\(jax"):

@@ -137,6 +137,8 @@ def explain_tracing(task: Task) -> Generator[None, None, None]:
                 f"{type(task).__name__}: traceable is True, but evaluate is not JAX code; a task "
                 f"in NumPy or any other Python says traceable = False ({cause})"
             ) from error
+        if isinstance(error, StopIteration):  # which would end a loop of ours
+            raise ValueError(f"{type(task).__name__}.evaluate raised {error!r}") from error
         if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
             error.add_note(SKIP)
         raise

@@ -54,7 +54,7 @@ def name_of(part: Any) -> str:
 
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
-    """Check the shape of what an operator gave.
+    """Check the shape of what an operator or an estimator gave, and that its numbers are real.
 
     Args:
         name: of the operator's setting, such as `founders`.
@@ -63,8 +63,10 @@ def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) ->
         expected: the shape that the search needs.
 
     Raises:
-        ValueError: for another shape.
+        ValueError: for another shape, and for complex numbers.
     """
     if jnp.shape(actual) != expected:
         got = f"{name_of(part)} gave {jnp.shape(actual)}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")
+    if jnp.iscomplexobj(actual):
+        raise ValueError(f"{name} must give real numbers; {name_of(part)} gave complex ones")

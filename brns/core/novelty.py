@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core.box import Box
 from brns.core.contracts import NoveltyEstimator
-from brns.core.evaluation import check_shape
+from brns.core.evaluation import check_shape, name_of
 from brns.core.population import Generation, Population
 
 
@@ -24,6 +24,24 @@ def in_float32() -> Generator[None, None, None]:
     """
     with jax.default_matmul_precision("highest"), jax.enable_x64(False):
         yield
+
+
+def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> PyTree:
+    """`estimator.init` in float32; a `ValueError` where a leaf of the state is no array of numbers,
+    which a run could not save.
+    """
+    with in_float32():
+        state = estimator.init(space, key)
+    for leaf in jax.tree.leaves(state):
+        kind = getattr(leaf, "dtype", type(leaf).__name__)
+        is_key = eqx.is_array(leaf) and jnp.issubdtype(kind, jax.dtypes.prng_key)
+        if is_key or not eqx.is_array_like(leaf):
+            raise ValueError(
+                f"{name_of(estimator)}.init must give a tree of arrays of numbers, which a run can "
+                f"save; got {kind} in it. Text and objects are settings; update is given a new "
+                "random key in every generation"
+            )
+    return state
 
 
 def score_novelty(
@@ -71,8 +89,7 @@ def init_estimator(
     Returns:
         The founders with their novelty, and the state.
     """
-    with in_float32():
-        state = estimator.init(space, key)
+    state = init_state(estimator, space, key)
     return founders._replace(
         novelty=score_novelty(estimator, state, founders.descriptor, founders)
     ), state

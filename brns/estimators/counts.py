@@ -201,7 +201,8 @@ class VisitCounts(eqx.Module):
         """
         check_learned(states)
         common = self.island(states[0]) if since is None else since
-        check_mergeable([(state.grids, state.frame) for state in (*states, common)])
+        everyone = [*states, common]
+        check_mergeable([(state.grids, state.frame, state.visits.shape) for state in everyone])
         gains = [self.subtract(state, common) for state in states]
         visits = common.visits + sum(gain.visits for gain in gains)
         seen = common.seen + sum(gain.seen for gain in gains)

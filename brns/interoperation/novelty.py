@@ -17,7 +17,7 @@ from brns.checks.generations import check_structure
 from brns.checks.parts import check_part
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import as_real_array
-from brns.core.novelty import in_float32, score_novelty, update_estimator
+from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
@@ -67,6 +67,13 @@ class Novelty:
         dimensions = f"{self.space.dimension} dimensions in {self.batches} batches"
         memory = f"{self.learned} behaviors of {dimensions}"
         return f"Novelty({short_repr(self.estimator)}, seed={self.seed}, {memory})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        vars(self).update(values, _lock=threading.RLock())
 
     def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
         """How novel behaviors are, given all that were learned; higher is more novel.
@@ -206,8 +213,7 @@ def _behaviors(rows: Any, counts: Int[Array, "3"]) -> Population:
 
 @eqx.filter_jit
 def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
-    with in_float32():
-        return estimator.init(space, key)
+    return init_state(estimator, space, key)
 
 
 @eqx.filter_jit

@@ -49,7 +49,8 @@ def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n 
     points = np.asarray(points, np.float64)
     if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
         raise ValueError(
-            f"points of {points.shape[1]} dimensions lie in no grid of {shape} cells over {box}"
+            f"points of {points.shape[1]} dimensions lie in no grid of {tuple(shape)} cells over "
+            f"{box}: give a shape of {box.dimension} whole numbers from 1 on"
         )
     if not np.isfinite(points).all():
         raise ValueError("only finite points lie in a cell")

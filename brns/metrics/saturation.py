@@ -17,6 +17,9 @@ TELLING = (30, 1000)
 """visited cells of a grid that tells: of fewer all are soon visited,
 and of more each behavior visits its own"""
 
+FAR = 1e9
+"""widths of the box, beyond which all behaviors are in one place: their cells have no numbers"""
+
 
 class Seen:
     """The cells that a search has visited: of grids at every scale,
@@ -46,7 +49,9 @@ class Seen:
         Returns:
             The mean over the grids that tell; 1 after generation 0.
         """
-        along = (descriptors - self.low) / self.width @ self.plane
+        with np.errstate(over="ignore"):
+            share = np.clip((descriptors - self.low) / self.width, -FAR, FAR)
+        along = share @ self.plane
         cell = np.floor(along).astype(np.int64).reshape(-1, GRIDS, 2)
         row = (cell[..., 0] * 73_856_093 ^ cell[..., 1] * 19_349_663) % ROWS
         self.visited[np.arange(GRIDS), row] = True

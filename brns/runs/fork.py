@@ -53,7 +53,7 @@ def fork(
         RecordError: where the generation has no state, where the search's state has another shape,
             or where `out` is taken.
         ValueError: where the settings change the space of behaviors, the length of genotypes, the
-            sizes of population and offspring or the founders.
+            sizes of population and offspring or the founders, or where genotypes lie outside.
     """
     source = run if isinstance(run, Record) else Record(run)
     out, at = resolve_out(out), require_integer("at", at, 0)
@@ -70,13 +70,21 @@ def fork(
             )
     if not eqx.tree_equal(source.behavior_space, search.task.behavior_space):
         raise ValueError(
-            f"a fork cannot change the space of behaviors: {run} has {source.behavior_space}"
+            f"a fork cannot change the space of behaviors: {run} has "
+            f"{part_to_json(source.behavior_space)}; got {part_to_json(search.task.behavior_space)}"
         )
     state = source.state(at, search)
     genes, length = search.task.genotype_space.dimension, state.population.genotype.shape[1]
     if genes != length:
         raise ValueError(
             f"a fork cannot change the length of genotypes: {run} has {length}; got {genes}"
+        )
+    genotypes, space = np.asarray(state.population.genotype), search.task.genotype_space
+    outside = ((genotypes < space.low) | (genotypes > space.high)).any(axis=1)
+    if outside.any():
+        raise ValueError(
+            f"a fork cannot leave genotypes outside its genotype space: {outside.sum()} of "
+            f"{len(genotypes)} who live in generation {at} of {run} are; give a wider one"
         )
     origin = source.metadata
     same = type(search.estimator).__name__ == before["estimator"]["name"]

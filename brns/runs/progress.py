@@ -60,7 +60,8 @@ class Bar:
             TimeRemainingColumn(),
             TextColumn("{task.fields[summary]}", markup=False),
             console=console,
-            redirect_stdout=sys.stdout.isatty(),  # what is printed to a file goes on to go there
+            # What is printed to a file goes on to go there; a service may have no output.
+            redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
             disable=not (visible and seen),
         )
         self.task = self.progress.add_task(title, total=total, rate="", summary=summary)

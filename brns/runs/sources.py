@@ -4,6 +4,7 @@ Half of a record would be one simulator, half another. Settings do not tell: a m
 edited has its old name.
 """
 
+import argparse
 import ast
 import dataclasses
 import difflib
@@ -72,10 +73,12 @@ class Source:
         """Add what is a user's own of a thing: its functions and those of all that it holds; and
         its value, where that has a name.
         """
-        if name and (_is_plain_value(thing) or _is_alias(name, thing)):
+        plain = _is_plain_value(thing)
+        if name and (plain or _is_alias(name, thing)):
             line = _assignment(name, thing)
             if line not in self.values.get(name, ""):
                 self.values[name] = self.values.get(name, "") + line
+        if plain:
             name = ""
         if name and isinstance(thing, type) and dataclasses.is_dataclass(thing) and _is_own(thing):
             for field in dataclasses.fields(thing):  # of an object the settings tell its values
@@ -104,13 +107,16 @@ class Source:
             self._collect_class(thing)
         elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
             self._collect_function(thing)
+            if hasattr(thing, "__wrapped__"):
+                self._collect(thing.__wrapped__, name)
             self._collect_all(getattr(thing, "__dict__", {}))
-            self._collect(getattr(thing, "__wrapped__", None), name)
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._collect_object(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
             inner = getattr(thing, "__dict__", {}).items()
             self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
+            if hasattr(thing, "__self__"):  # a method of a list, say
+                self._collect(thing.__self__, name)
 
     def _collect_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
@@ -175,10 +181,13 @@ class Source:
             self._collect_used(used, function.__globals__[used], names)
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
-        """Add a global of a function; of a module what the function may mean of it."""
-        if not isinstance(value, types.ModuleType):
+        """Add a global of a function; of a module and of a program's arguments what the function
+        may mean of it.
+        """
+        arguments = isinstance(value, argparse.Namespace)
+        if not (arguments or isinstance(value, types.ModuleType)):
             self._collect(value, name)
-        elif _is_own(value):
+        elif arguments or _is_own(value):
             for used in sorted(names & vars(value).keys()):
                 self._collect_used(f"{name}.{used}", vars(value)[used], names)
 

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import importlib
 import json
+import operator
 import pathlib
 import random
 import sys
@@ -72,17 +73,36 @@ def _digest(content: Any) -> str:
 
 
 def _array_to_json(array: Any) -> Any:
+    """An array's type, shape and values; of a few numbers in float32, and of a single number,
+    the values alone.
+    """
     import numpy as np
 
-    if str(array.dtype).startswith("key<"):  # JAX's random keys
+    dtype = str(array.dtype)
+    if dtype.startswith("key<"):  # JAX's random keys
         import jax
 
         array = jax.random.key_data(array)
     array = np.asanyarray(array)  # a masked one stays masked
-    if array.size <= SMALL or array.dtype.hasobject:
-        return part_to_json(array.tolist())
-    shape, dtype = list(array.shape), str(array.dtype)
-    return {"name": "array", "shape": shape, "dtype": dtype, "sha256": _digest(array.tobytes())}
+    content = {"name": "array", "dtype": dtype, "shape": list(array.shape)}
+    if array.size > SMALL and not array.dtype.hasobject:
+        return content | {"sha256": _digest(array.tobytes())}
+    values = part_to_json(array.tolist())
+    usual = dtype == "float32" and array.size
+    return values if usual or not array.ndim else content | {"values": values}
+
+
+def _array_from_json(description: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    try:
+        values = np.array(description["values"], description["dtype"])
+    except (KeyError, TypeError):  # a digest, or no numbers
+        raise SettingsError(
+            f"an array of more than {SMALL} numbers, or of what is no number, cannot be made "
+            "again: give the search that has it"
+        ) from None
+    return values.reshape(description.get("shape", values.shape))
 
 
 def _function_name(part: Any) -> str | None:
@@ -113,6 +133,8 @@ def attributes_of(thing: Any) -> dict[str, Any]:
 
 def is_library_value(thing: Any) -> bool:
     """Whether it is of Python's or NumPy's own, and equal to others by value: a date, a range."""
+    if isinstance(thing, operator.itemgetter | operator.attrgetter | operator.methodcaller):
+        return True
     library = type(thing).__module__.partition(".")[0] in {"numpy", *sys.stdlib_module_names}
     return library and type(thing).__eq__ is not object.__eq__
 
@@ -133,7 +155,8 @@ def _is_generator(thing: Any) -> bool:
     """Whether random numbers are drawn from it."""
     import numpy as np
 
-    return isinstance(thing, random.Random | np.random.Generator | np.random.RandomState)
+    numpys = np.random.Generator | np.random.RandomState | np.random.BitGenerator
+    return isinstance(thing, random.Random | numpys | np.random.SeedSequence)
 
 
 def public_fields(part: Any) -> list[dataclasses.Field]:
@@ -225,6 +248,8 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
 def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
     if isinstance(value, Mapping):
         return part_from_json(value, original)
+    if isinstance(value, list) and is_array(original):
+        return _array_from_json({"values": value, "dtype": "float32"})
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         same_length = isinstance(original, tuple | list) and len(original) == len(value)
         originals = original if same_length else [None] * len(value)
@@ -233,7 +258,7 @@ def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
     return validate(what, hint, value, document=True)
 
 
-REBUILT = ("Path", "bytes", "set", "frozenset", "dict", "OrderedDict")
+REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")
 """values that are rebuilt, beside members of an Enum that is the user's"""
 
 
@@ -256,6 +281,8 @@ def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -
                 f"of more than {SMALL} bytes there is a digest: give the search that has them"
             )
         return bytes.fromhex(description["hex"])
+    if name == "array":
+        return _array_from_json(description)
     if name in ("set", "frozenset"):
         kind = set if name == "set" else frozenset
         return kind(_setting_from_json(name, Any, item, None) for item in description["items"])

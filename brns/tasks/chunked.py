@@ -154,7 +154,10 @@ class Chunked(Wrapper):
         patience = self.timeout and self.timeout + START
         try:
             for rows in chunks:
-                waiting[submit(rows)] = rows
+                future = submit(rows)
+                if future in waiting:
+                    raise RuntimeError("it gave one future for two chunks")
+                waiting[future] = rows
             while waiting:
                 done = wait(waiting, patience if timed else None, FIRST_COMPLETED).done
                 patience = self.timeout

@@ -92,6 +92,9 @@ def test_what_cannot_be_merged(monkeypatch):
             estimator.merge([state, SEARCH.init(KEY)])
         with pytest.raises(ValueError, match="number 1 is of the type"):
             estimator.merge(state)
+    fewer = dataclasses.replace(COUNTS, rows=COUNTS.rows // 2)
+    with pytest.raises(ValueError, match="the first and number 2"):
+        COUNTS.merge([learned(COUNTS, batches), learned(fewer, batches)])
     state = learned(SMALL, batches)
     with pytest.raises(ValueError, match="the first and number 3"):
         SMALL.merge([state, state, learned(SMALL, uniform(1, 1, 20))])

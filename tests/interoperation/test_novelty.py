@@ -1,5 +1,7 @@
 """The NumPy face of an estimator: what the pure functions say, also from a file."""
 
+import copy
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import equinox as eqx
@@ -72,6 +74,14 @@ def test_several_threads_may_learn():
         list(threads.map(novelty.learn, [np.zeros((10, 2))] * 40))
     assert (novelty.learned, novelty.batches) == (410, 41)
     assert (np.asarray(novelty.state.visits).reshape(8, -1).sum(axis=1) == 410).all()
+
+
+def test_it_can_be_copied_and_sent_to_processes():
+    novelty = Novelty(ARCHIVE, SPACE)
+    novelty.learn(BATCHES[0])
+    for other in (copy.deepcopy(novelty), pickle.loads(pickle.dumps(novelty))):
+        other.learn(BATCHES[1])
+        assert other.learned == novelty.learned + len(BATCHES[1])
 
 
 def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():

@@ -26,6 +26,13 @@ def test_what_is_found_again_is_not_new_at_any_scale(dimension):
     assert (new[40:] == 0).all()
 
 
+def test_behaviors_beyond_all_numbers_of_cells_have_one(recwarn):
+    seen = saturation.Seen(brns.Box([0.0, 0.0], [1e-30, 1e-30]))
+    far = np.array([[3e38, 1e20], [-3e38, 0.0]], np.float32)
+    assert [seen.fraction_new(far) for _ in range(3)] == [1, 0, 0]
+    assert not recwarn.list
+
+
 def test_a_run_ends_where_it_is_saturated(tmp_path):
     one = search(
         HostIdentity(), brns.VisitCounts(grids=3), mutate=brns.PolynomialMutation(rate=0.0)

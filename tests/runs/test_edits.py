@@ -19,6 +19,7 @@ from brns.metrics.measures import summary
 from brns.runs.sources import Source, difference
 
 CODE = """
+import argparse
 import functools
 import numpy as np
 import brns
@@ -27,6 +28,7 @@ import aside
 GAIN = 0.5
 TABLE = np.arange(3.0)
 counted = 0
+given = argparse.Namespace(power=0, generations=3)
 CONFIG = {"offset": [0.0, 1.0]}
 SEEN = {}
 
@@ -35,7 +37,7 @@ def helper(genotypes):
     global counted
     counted += 1
     SEEN[counted] = len(genotypes)
-    return genotypes[:, :2] * GAIN + TABLE[0] + CONFIG["offset"][0]
+    return genotypes[:, :2] * GAIN + given.power + TABLE[0] + CONFIG["offset"][0]
 
 
 class Base:
@@ -240,6 +242,12 @@ class Held(metaclass=Meta):
     pass
 def use(x):
     return Held.gain * x""",
+    "what a C function is made of": "use = operator.itemgetter(GAIN)",
+    "a method of a list": "use = [GAIN].__getitem__",
+    "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
+    "an argument of the program": """given = argparse.Namespace(gain=GAIN)
+def use(x):
+    return given.gain * x""",
     "a registered environment": """class Env(gymnasium.Env):
     def step(self, action):
         return literal
@@ -271,7 +279,8 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
     def texts(gain):
         name = f"way{gain}"
         file = tmp_path / f"{name}.py"
-        begin = "import collections, dataclasses, fractions, functools, types, typing\n"
+        begin = "import argparse, collections, dataclasses, fractions, functools, operator\n"
+        begin += "import types, typing\n"
         begin += "import equinox as eqx, gymnasium, jax, numpy as np\n"
         code = WAYS[way].replace("literal", str(gain)).replace("GAIN", str(gain))
         file.write_text(f"{begin}{code}\ndef called(x):\n    return use(x)\n")
@@ -357,6 +366,7 @@ def test_a_constant_is_seen_wherever_it_is_read(written):
     ("before", "after"),
     [
         ("return 1\n", "return 2\n"),  # nobody calls it
+        ("generations=3", "generations=4"),  # an argument of the program that no function reads
         ("return points**power", '"""To the power."""\n    return points**power'),
         ("return points**power", "# to the power\n\n    return (points ** power)"),
     ],

@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import time
+from dataclasses import replace
 
 import pytest
 from files import bits
@@ -25,6 +26,24 @@ def fails(saved):
 
 def interrupted(saved):
     raise KeyboardInterrupt
+
+
+class Empty(HostIdentity):
+    def evaluate(self, genotypes, key):
+        return next(iter(()))
+
+
+def test_an_empty_iterator_of_a_task_is_an_error_that_names_it(tmp_path):
+    """It would end a loop of ours."""
+    with pytest.raises(ValueError, match=r"Empty.evaluate raised StopIteration\(\)"):
+        brns.run(replace(HOST, task=Empty()), 1, out=tmp_path / "run", progress=False)
+
+
+def test_a_service_without_output_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    monkeypatch.setattr("sys.stderr", None)
+    (record,) = brns.run(HOST, 1, out=tmp_path / "run")
+    assert record.status == "finished"
 
 
 @pytest.mark.parametrize(

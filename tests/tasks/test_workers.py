@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -286,6 +286,18 @@ def test_an_executor_that_forks_is_refused_and_one_that_hangs_is_not_waited_for(
         slow = Chunked(Slow(), executor=executor, timeout=0.2)
         with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
             slow.evaluate(GENOTYPES, KEY)
+
+
+def test_an_executor_that_gives_one_future_for_two_chunks_is_refused():
+    """The second would stay without a result, and be zeros in silence."""
+
+    class Once(Executor):
+        def submit(self, function, *arguments):
+            self.future = getattr(self, "future", Future())
+            return self.future
+
+    with pytest.raises(EvaluationError, match="one future for two chunks"):
+        Chunked(HostIdentity(), executor=Once()).evaluate(GENOTYPES, KEY)
 
 
 def test_no_shared_memory_is_told_with_what_to_do(monkeypatch):
