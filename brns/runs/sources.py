@@ -175,7 +175,8 @@ class Source:
         self._collect_all(vars(function), name)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if cell != types.CellType():  # an empty one
-                self._collect(cell.cell_contents, f"{name}.{free}")
+                # That of super() makes no object, of which the defaults would count.
+                self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         names = _names(code)
         for used in sorted(names & function.__globals__.keys()):
             self._collect_used(used, function.__globals__[used], names)

@@ -20,6 +20,7 @@ from brns.runs.sources import Source, difference
 
 CODE = """
 import argparse
+import dataclasses
 import functools
 import numpy as np
 import brns
@@ -29,6 +30,17 @@ GAIN = 0.5
 TABLE = np.arange(3.0)
 counted = 0
 given = argparse.Namespace(power=0, generations=3)
+
+
+@dataclasses.dataclass
+class Ground:
+    width: float = 1.0
+
+    def __repr__(self):
+        return super().__repr__()
+
+
+GROUND = Ground(3.0)
 CONFIG = {"offset": [0.0, 1.0]}
 SEEN = {}
 
@@ -37,7 +49,7 @@ def helper(genotypes):
     global counted
     counted += 1
     SEEN[counted] = len(genotypes)
-    return genotypes[:, :2] * GAIN + given.power + TABLE[0] + CONFIG["offset"][0]
+    return genotypes[:, :2] * GAIN + given.power * GROUND.width + TABLE[0] + CONFIG["offset"][0]
 
 
 class Base:
@@ -366,6 +378,7 @@ def test_a_constant_is_seen_wherever_it_is_read(written):
     ("before", "after"),
     [
         ("return 1\n", "return 2\n"),  # nobody calls it
+        ("width: float = 1.0", "width: float = 2.0"),  # a default of an object that was given it
         ("generations=3", "generations=4"),  # an argument of the program that no function reads
         ("return points**power", '"""To the power."""\n    return points**power'),
         ("return points**power", "# to the power\n\n    return (points ** power)"),
