@@ -252,7 +252,7 @@ class Record:
         if name == GENOTYPE:
             return np.stack([self._offspring(g) for g in generations])
         who, column = name.split(".")
-        return np.stack([self._stored(g)[who][column] for g in generations])
+        return np.stack([self._read_generation(g)[who][column] for g in generations])
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation.
@@ -290,12 +290,12 @@ class Record:
 
     def _descriptors_learned(self, number: int) -> np.ndarray:
         """The descriptors of a generation's offspring, without those who failed."""
-        offspring = self._stored(number, "offspring")["offspring"]
+        offspring = self._read_generation(number, "offspring")["offspring"]
         return offspring["descriptor"][~offspring["failed"]]
 
     def _parents(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
-        credit, even = self._stored(number)["credit"], search.mixture.initial_credit()
+        credit, even = self._read_generation(number)["credit"], search.mixture.initial_credit()
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
@@ -349,7 +349,7 @@ class Record:
         """The solution set S of Algorithm 1: every success once, with genotype,
         behavior and generation of birth.
         """
-        born = [self._stored(g)["offspring"] for g in range(self.last + 1)]
+        born = [self._read_generation(g)["offspring"] for g in range(self.last + 1)]
         return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
@@ -374,7 +374,7 @@ class Record:
             RecordError: where the run does not have the generation.
         """
         number = self.last if generation is None else generation
-        return self._with_genotypes(self._stored(number)["survivors"])
+        return self._with_genotypes(self._read_generation(number)["survivors"])
 
     def _with_genotypes(self, table: np.ndarray) -> Population:
         columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
@@ -399,7 +399,7 @@ class Record:
         """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
-            everyone = self._stored(g)["offspring"]["id"]
+            everyone = self._read_generation(g)["offspring"]["id"]
             requested = np.isin(everyone, ids[born == g])
             genotypes = self._offspring(g, requested)[requested]
             rows |= dict(zip(everyone[requested].tolist(), genotypes, strict=True))
@@ -408,14 +408,14 @@ class Record:
                 f"{self.path} has no individuals {format_range(unknown)} that were born in these "
                 "generations"
             )
-        nobody = self._stored(0)[GENOTYPE][:0]
+        nobody = self._read_generation(0)[GENOTYPE][:0]
         return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
 
     def _offspring(self, number: int, requested: np.ndarray | None = None) -> np.ndarray:
         """The genotypes of those who were born in a generation; without those requested
         any may be zeros.
         """
-        facts = self._stored(number)
+        facts = self._read_generation(number)
         stored, genotypes = facts["stored"], facts[GENOTYPE]
         lacking = ~stored if requested is None else requested & ~stored
         everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
@@ -447,7 +447,9 @@ class Record:
         key = keys(jax.random.key(self.seed), number)[0]
         again = self.search.ask(self._parents(number - 1, self.search), key)
         space = self.search.task.genotype_space
-        return np.array(again.genotype), remaking.likeness(self._stored(number), again, space)
+        return np.array(again.genotype), remaking.likeness(
+            self._read_generation(number), again, space
+        )
 
     def remakes(self, number: int) -> bool:
         """Whether the genotypes of a generation are on disk,
@@ -456,7 +458,10 @@ class Record:
         Args:
             number: of the generation.
         """
-        return bool(self._stored(number)["stored"].all()) or self._remake(number)[1] != "other"
+        return (
+            bool(self._read_generation(number)["stored"].all())
+            or self._remake(number)[1] != "other"
+        )
 
     def _explain_difference(self, number: int) -> str:
         """What differs here from where a generation was computed, in words."""
@@ -483,7 +488,7 @@ class Record:
         """
         numbers = self.generations[1:]
         some = numbers[:: max(len(numbers) // CHECKED, 1)]
-        lacking = [g for g in some if not self._stored(g, "stored")["stored"].all()]
+        lacking = [g for g in some if not self._read_generation(g, "stored")["stored"].all()]
         genotypes = {g: self._remake(g)[1] for g in lacking}
         wrong = [g for g in lacking if genotypes[g] != "exact"]
         if wrong:
@@ -506,10 +511,10 @@ class Record:
         import pandas
 
         rows = Rows(self.behavior_space)
-        table = [rows.add(g, self._stored(g))._asdict() for g in self.generations]
+        table = [rows.add(g, self._read_generation(g))._asdict() for g in self.generations]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
-    def _stored(self, number: int, *tables: str) -> dict[str, np.ndarray]:
+    def _read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:
         """What is on disk of a generation, read once;
         of a run that goes on no more than these tables, and anew.
         """
