@@ -22,10 +22,14 @@ from brns.runs.record import Record
 from brns.settings.differences import format_overrides
 from brns.settings.parts import CLASSES
 
-DETAILS = {
-    *("uniformity_signatures", "age", "parent_distance"),
-    *("eta_below_one", "kappa_share", "epsilon"),
-}
+DETAILS = (
+    "uniformity_signatures",
+    "age",
+    "parent_distance",
+    "eta_below_one",
+    "kappa_share",
+    "epsilon",
+)
 """numbers that only `--all` shows"""
 SELDOM = 0.05
 """the share of later generations below which novelty that comes back is little;

@@ -38,21 +38,21 @@ def settings_of(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
     `brns.settings.configuration.settings` has them, without an import.
     """
-    found = class_settings(part.attribute)
-    return found | {
-        name: found[name]._replace(default=value) for name, value in part.settings.items()
+    settings = class_settings(part.attribute)
+    return settings | {
+        name: settings[name]._replace(default=value) for name, value in part.settings.items()
     }
 
 
 @functools.cache
 def class_settings(name: str) -> dict[str, Setting]:
     """The settings of a class such as `ArchiveKNN`, those of its bases first."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     node = _classes().get(name)
     if node is None:  # of another package
-        return found
+        return settings
     for base in node.bases:
-        found |= class_settings(ast.unparse(base))
+        settings |= class_settings(ast.unparse(base))
     meanings = read_field_docstrings(node)
     for field in node.body:
         match field:
@@ -60,8 +60,8 @@ def class_settings(name: str) -> dict[str, Setting]:
                 if _can_be_set(annotation):
                     # of our own source
                     default = eval(ast.unparse(value), {"math": math})
-                    found[setting] = Setting(default, meanings.get(setting, ""))
-    return found
+                    settings[setting] = Setting(default, meanings.get(setting, ""))
+    return settings
 
 
 def _can_be_set(annotation: ast.expr) -> bool:
