@@ -230,8 +230,10 @@ class VisitCounts(eqx.Module):
         self, state: Counts, descriptors: Iterable[np.ndarray], earlier: Counts | None = None
     ) -> Counts:
         """The state with the visits of these descriptors; see `Compactable.restore`."""
-        empty = np.zeros(len(state.grids.axis) * self.rows, np.int32)
-        visits = empty if earlier is None else np.array(earlier.visits)
+        if earlier is None:
+            visits = np.zeros(len(state.grids.axis) * self.rows, np.int32)
+        else:
+            visits = np.array(earlier.visits)
         place = eqx.filter_jit(self._place)
         counted = (rows[np.isfinite(rows).all(axis=1)] for rows in descriptors)
         for part in _chunks(counted if state.seen else ()):
