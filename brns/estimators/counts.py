@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
+from brns.estimators.cones import Cones, draw_cones, hash_cones
 from brns.estimators.features import (
     Frame,
     check_learned,
@@ -23,9 +24,12 @@ from brns.estimators.features import (
 
 GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
+FEW = 4  # dimensions; in more, one grid of eight has cones as cells
 DIRECTIONS = 256  # random directions at most, which the grids share
 UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
 FURTHEST = 4.0  # half boxes from the center; what lies further counts there
+BOX, FOUNDERS, BOTH = 0, 1, 2  # whose spread the sizes of a grid's cells are for, in turns
+SIZES = (BOX, BOX, BOX, BOX, BOX, BOTH, FOUNDERS, FOUNDERS)
 LIMB = 4096.0  # a rounded descriptor is two integers below this, so that float32 sums them exactly
 LONGEST = 4055.0  # the sum of a direction's integers: times 2048 it stays below 2^24
 MANTISSA = 10  # bits by which numbers of visits are told apart: all up to 2^11, then 1 in 1000
@@ -42,6 +46,8 @@ class Grids(NamedTuple):
     """in cells"""
     multiplier: UInt32[Array, "grids axes"]
     """odd numbers, by which a cell finds its row"""
+    cones: Cones
+    """of the last grids, whose cells are not boxes; none in few dimensions"""
 
 
 class Counts(NamedTuple):
@@ -70,7 +76,10 @@ class VisitCounts(eqx.Module):
     size is some .03 to .6 of k times the spread of behaviors along an axis. So sizes begin at .03
     of it, and lie evenly on a logarithmic axis: of five of eight grids for the spread of uniform
     behaviors in the box, of two for the founders', of one for the geometric mean of both. A grid
-    too fine or too coarse to tell behaviors apart tells all the same and changes no rank.
+    too fine or too coarse to tell behaviors apart tells all the same and changes no rank. Behaviors
+    of more than four dimensions have cones in place of one of those two: which of 16 random
+    directions a behavior lies most along, for two to four sets of directions. Cones tell clusters
+    of embeddings, whose distances are all alike.
 
     Counts only grow and the function of them only falls, so that the novelty of a fixed behavior
     never rises, not by a bit: descriptors are rounded to $2^{-21}$ of half the box, sums are of
@@ -124,20 +133,22 @@ class VisitCounts(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale; see `NoveltyEstimator.init`."""
-        turn, choose, choose_turned, place, row = jax.random.split(key, 5)
+        turn, choose, choose_turned, place, row, cone = jax.random.split(key, 6)
         d = space.dimension
         axes = min(d, self.grid_dims)
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
+        cones = total // 8 if d > FEW else 0
         direction = _directions(turn, d)
         blocks = max(1, direction.shape[1] // d)
-        number = jnp.arange(total, dtype=jnp.int32)
+        number = jnp.arange(total - cones, dtype=jnp.int32)
         first = d + number // 2 % blocks * d  # of the directions that one grid's axes are among
-        turned = _draw_axes(choose_turned, total, min(d, DIRECTIONS), axes)
-        coordinates = _draw_axes(choose, total, d, axes)
+        turned = _draw_axes(choose_turned, total - cones, min(d, DIRECTIONS), axes)
+        coordinates = _draw_axes(choose, total - cones, d, axes)
         axis = jnp.where(number[:, None] % 2, first[:, None] + turned, coordinates)
-        shape = (total, axes)
-        shift = jax.random.uniform(place, shape, jnp.float32)
-        grids = Grids(direction, axis, shift, jax.random.bits(row, shape, jnp.uint32) | 1)
+        shift = jax.random.uniform(place, axis.shape, jnp.float32)
+        multiplier = jax.random.bits(row, axis.shape, jnp.uint32) | 1
+        drawn = draw_cones(cone, cones, d + direction.shape[1])
+        grids = Grids(direction, axis, shift, multiplier, drawn)
         empty = jnp.zeros(total * self.rows, jnp.int32)
         return Counts(empty, grids, frame_from_box(space), jnp.int32(0), jnp.int32(-1))
 
@@ -231,7 +242,8 @@ class VisitCounts(eqx.Module):
     ) -> Counts:
         """The state with the visits of these descriptors; see `Compactable.restore`."""
         if earlier is None:
-            visits = np.zeros(len(state.grids.axis) * self.rows, np.int32)
+            tables = len(state.grids.axis) + len(state.grids.cones.axis)
+            visits = np.zeros(tables * self.rows, np.int32)
         else:
             visits = np.array(earlier.visits)
         place = eqx.filter_jit(self._place)
@@ -287,9 +299,12 @@ class VisitCounts(eqx.Module):
             return total
 
         mixed = jax.lax.map(hash_cells, (grids.axis, offset, cells, grids.multiplier))
+        spread = _narrow(frame) / 3**0.5
+        in_cones = hash_cones(grids.cones, along, UNIT * LIMB / _lengths(state), spread)
+        mixed = jnp.concatenate([mixed, in_cones])
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
-        first = self.rows * jnp.arange(len(grids.axis), dtype=jnp.int32)
+        first = self.rows * jnp.arange(len(row), dtype=jnp.int32)
         return row.astype(jnp.int32) + first[:, None]
 
     def _pitched(
@@ -301,14 +316,23 @@ class VisitCounts(eqx.Module):
         finest, coarsest = axes * self.cell_sizes[0], self.cell_sizes[1]
         even = (np.arange(total) + 0.5) / total
         pitch = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
-        # The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times.
-        narrow = jnp.minimum(frame.scale / 3**0.5, 1.0)
+        narrow = _narrow(frame)
         narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
-        pitch *= narrower[np.array([0, 0, 0, 0, 0, 2, 1, 1])[np.arange(total) // 2 % 8]]
-        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=0))
-        length = jnp.concatenate([jnp.ones_like(frame.center), length])[grids.axis]
-        cells = UNIT * LIMB / (length * pitch[:, None])
+        sizes = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
+        pitch *= narrower[sizes[np.arange(total) // 2 % len(sizes)]]
+        cells = UNIT * LIMB / (_lengths(state)[grids.axis] * pitch[:, None])
         return grids.shift / cells, cells, 2 / (frame.space.high - frame.space.low)
+
+
+def _narrow(frame: Frame) -> Float[Array, ""]:
+    """The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times."""
+    return jnp.minimum(frame.scale / 3**0.5, 1.0)
+
+
+def _lengths(state: Counts) -> Float[Array, " axes"]:
+    """Of the vectors along which axes lie: coordinates, then directions."""
+    length = jnp.sqrt(jnp.sum(state.grids.direction.astype(jnp.float32) ** 2, axis=0))
+    return jnp.concatenate([jnp.ones_like(state.frame.center), length])
 
 
 def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:

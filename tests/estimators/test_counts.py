@@ -50,18 +50,24 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     state = learned(estimator, [seen], init(estimator, box))
     center, spread = seen.mean(0), np.sqrt(seen.var(0).mean()) / 300
     narrow = spread * np.sqrt(3)  # of a uniform box's
-    pitch = np.geomspace(0.03, 6.0, 33)[1::2]  # the middles of sixteen equal parts
-    pitch *= np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow, narrow], 2)
+    pitch = np.geomspace(0.03, 6.0, 29)[1::2]  # the middles of fourteen equal parts
+    pitch *= np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow], 2)
+    points = (np.concatenate([seen, probes]) - center) / 300
     integers = np.asarray(state.grids.direction, float)
     directions = np.concatenate([np.eye(d), integers / np.linalg.norm(integers, axis=0)], axis=1)
+    cells = []
+    for t in range(14):
+        along = points @ directions[:, state.grids.axis[t]]
+        cells.append(np.floor(along / pitch[t] + state.grids.shift[t]))
+    for axes, tips in zip(state.grids.cones.axis, state.grids.cones.shift, strict=True):
+        from_tip = (points @ directions)[:, axes] + spread * np.asarray(tips)
+        furthest = np.argmax(abs(from_tip), axis=2)[..., None]
+        side = np.sign(np.take_along_axis(from_tip, furthest, axis=2))
+        groups = 2 + len(cells) % 2  # the first table of cones asks two, the second three
+        cells.append(np.concatenate([furthest, side], axis=2)[:, :groups].reshape(len(points), -1))
     remaining = []
-    for t in range(16):
-        direction = directions[:, state.grids.axis[t]]
-        cells = [
-            np.floor((x - center) / 300 @ direction / pitch[t] + state.grids.shift[t])
-            for x in (seen, probes)
-        ]
-        row = np.unique(np.concatenate(cells), axis=0, return_inverse=True)[1].ravel()
+    for cell in cells:
+        row = np.unique(cell, axis=0, return_inverse=True)[1].ravel()
         phi = np.eye(row.max() + 1)[row]
         a = np.eye(len(phi[0])) + phi[:60].T @ phi[:60]
         remaining.append(np.sum(phi[60:] * np.linalg.solve(a, phi[60:].T).T, axis=1))

@@ -1,0 +1,86 @@
+"""Cells that are cones: which of a few random directions a behavior lies most along."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, UInt32
+
+MOST_GROUPS = 4  # of directions that a table has; by turns one has two, three and four
+DIRECTIONS = 16  # of a group
+SPREAD = 0.7  # of the cones' tips, in standard deviations of the founders
+
+
+class Cones(NamedTuple):
+    """Where the cones of every table lie; drawn once."""
+
+    axis: Int[Array, "tables groups directions"]
+    """numbers of the directions"""
+    shift: Float[Array, "tables groups directions"]
+    """of the tips, in standard deviations of the founders"""
+    multiplier: UInt32[Array, "tables groups"]
+    """odd numbers, by which a cone finds its row; 0 for a group that a table does not have"""
+
+
+def draw_cones(key: Key[Array, ""], tables: int, directions: int) -> Cones:
+    """Random groups of directions for each table, and a random tip for each group.
+
+    Args:
+        key: of the draws.
+        tables: how many; may be 0.
+        directions: how many there are to draw from.
+
+    Returns:
+        The cones of each table.
+    """
+    choose, place, row = jax.random.split(key, 3)
+    number = min(DIRECTIONS, directions)
+    draw = jax.vmap(lambda key: jax.random.permutation(key, directions)[:number])
+    axis = draw(jax.random.split(choose, (tables, MOST_GROUPS)).reshape(-1))
+    axis = axis.reshape(tables, MOST_GROUPS, number).astype(jnp.int32)
+    shift = SPREAD * jax.random.normal(place, axis.shape, jnp.float32)
+    groups = 2 + np.arange(tables) % (MOST_GROUPS - 1)
+    has = np.arange(MOST_GROUPS) < groups[:, None]
+    multiplier = jnp.where(has, jax.random.bits(row, has.shape, jnp.uint32) | 1, 0)
+    return Cones(axis, shift, multiplier)
+
+
+def hash_cones(
+    cones: Cones,
+    along: Float[Array, "axes n"],
+    unit: Float[Array, " axes"],
+    spread: Float[Array, ""],
+) -> UInt32[Array, "tables n"]:
+    """In which cones behaviors lie, as a number for each table.
+
+    A cone of a group: along which of its directions a behavior lies furthest from the tip, and on
+    which side (Andoni et al. 2015, arXiv:1509.02897).
+
+    Args:
+        cones: of every table.
+        along: where behaviors are along each axis.
+        unit: of `along`, for each axis.
+        spread: the founders' standard deviation, in the same unit as `unit`.
+
+    Returns:
+        `(tables, n)`.
+    """
+
+    def find_cone(group: tuple[Array, ...]) -> UInt32[Array, " n"]:
+        # Direction by direction, so that the compiler makes one loop over behaviors of it.
+        furthest = jnp.zeros(along.shape[1], jnp.float32)
+        cone = jnp.zeros(along.shape[1], jnp.uint32)
+        for number, (axis, shift, unit) in enumerate(zip(*group, strict=True)):
+            place = (along[axis] + shift) * unit
+            further = jnp.abs(place) > furthest
+            cone = jnp.where(further, 2 * number + (place > 0).astype(jnp.uint32), cone)
+            furthest = jnp.where(further, jnp.abs(place), furthest)
+        return cone
+
+    units = unit[cones.axis]
+    group = (cones.axis, spread * cones.shift / units, units)
+    group = jax.tree.map(lambda x: x.reshape(-1, x.shape[2]), group)
+    group = jax.lax.optimization_barrier(group)
+    cone = jax.lax.map(find_cone, group).reshape(*cones.multiplier.shape, along.shape[1])
+    return jnp.sum(cone * cones.multiplier[:, :, None], axis=1, dtype=jnp.uint32)
