@@ -106,10 +106,12 @@ class Source:
         elif isinstance(thing, type):
             self._collect_class(thing)
         elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
-            self._collect_function(thing)
+            own = isinstance(thing, types.FunctionType) and _is_own(thing)
+            if own:
+                self._collect_function(thing)
             if hasattr(thing, "__wrapped__"):
                 self._collect(thing.__wrapped__, name)
-            self._collect_all(getattr(thing, "__dict__", {}))
+            self._collect_all(getattr(thing, "__dict__", {}), thing.__qualname__ if own else "")
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._collect_object(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
@@ -163,16 +165,14 @@ class Source:
                 if written and name not in settings:
                     self._collect(value, f"{each.__qualname__}.{name}")
 
-    def _collect_function(self, function: Any) -> None:
-        if not isinstance(function, types.FunctionType) or not _is_own(function):
-            return
+    def _collect_function(self, function: types.FunctionType) -> None:
+        """Add a function with the values that it reads: defaults, free variables and globals."""
         name, code = function.__qualname__, function.__code__
         self.functions.setdefault(name, []).append(function)
         values = function.__defaults__ or ()
         arguments = code.co_varnames[: code.co_argcount]
         defaults = zip(arguments[len(arguments) - len(values) :], values, strict=True)
         self._collect_all(dict(defaults) | (function.__kwdefaults__ or {}), name)
-        self._collect_all(vars(function), name)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if cell != types.CellType():  # an empty one
                 # That of super() makes no object, of which the defaults would count.
@@ -232,15 +232,14 @@ def changed_values(before: Mapping[str, str], search: NoveltySearch) -> list[str
 
 def _is_own(thing: Any) -> bool:
     """Whether a class, function or module is neither brns' nor of an installed package."""
-    by_name = isinstance(thing, types.ModuleType)
-    name = getattr(thing, "__name__" if by_name else "__module__", None)
     if isinstance(thing, types.FunctionType):  # one made by `exec` may have no module
         name = thing.__globals__.get("__name__", "__main__")
+        file = thing.__code__.co_filename
+    else:
+        name = getattr(thing, "__name__" if isinstance(thing, types.ModuleType) else "__module__", 0)
+        file = getattr(sys.modules.get(str(name)), "__file__", None)
     if not isinstance(name, str) or name.partition(".")[0] in ("brns", "builtins"):
         return False
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if isinstance(thing, types.FunctionType):
-        file = thing.__code__.co_filename
     if file is None:  # typed into a notebook
         return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
     return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
