@@ -24,11 +24,7 @@ def format_range(numbers: list[int]) -> str:
 
 
 def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV under the names of all columns.
-
-    Args:
-        rows: name to value; what a row lacks is empty.
-    """
+    """Rows as CSV under the names of all columns; what a row lacks is empty."""
     text = io.StringIO()
     columns = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")

@@ -289,18 +289,10 @@ def _check_given(key: Any, *states: Any) -> None:
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
     """Refuse a generation that is not what the contracts of mutation, task, estimator and selection
-    say.
+    say: genotypes outside the box, what is not finite, and survivors of whom one lives on twice.
 
-    `tell` does so too; one that is compiled with a task cannot.
-
-    Args:
-        search: the search that made it.
-        number: of the generation.
-        generation: with its values, on the host where it is read anyway.
-
-    Raises:
-        ValueError: for genotypes outside the box, for what is not finite, and for survivors of whom
-            one lives on twice.
+    `tell` does so too; one that is compiled with a task cannot. The generation has its values, on
+    the host where it is read anyway.
     """
     space = search.task.genotype_space
     check_inside("mutate", search.mutate, generation.offspring.genotype, space)

@@ -81,12 +81,7 @@ def check_types(part: Any) -> None:
 
 
 def check_settings(part: Any, **rules: tuple[Any, str]) -> None:
-    """Refuse a part whose setting breaks its rule.
-
-    Args:
-        part: of a search.
-        rules: of each setting, whether it holds and how it reads.
-    """
+    """Refuse a part whose setting breaks its rule: of each whether it holds, and how it reads."""
     for name, (holds, rule) in rules.items():
         if not holds:
             setting = f"{type(part).__name__}.{name}"

@@ -58,14 +58,9 @@ VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
 def conclude(
     directory: Path, records: Sequence[Record], redraw: bool = False, details: bool = False
 ) -> None:
-    """Print a table for each method, what it says, how the runs ended,
-    and draw the pictures that they lack.
-
-    Args:
-        directory: As the user calls it.
-        records: Its runs.
-        redraw: Draw the pictures that are there, too.
-        details: Show all numbers and what they mean.
+    """Print a table for each method, what it says, and how the runs ended, and draw the pictures
+    that they lack, or all of them anew (`redraw`). With `details` all numbers are shown, and what
+    they mean.
     """
     measured = track(records, "measuring", len(records))
     without = () if details else DETAILS

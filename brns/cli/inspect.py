@@ -108,7 +108,8 @@ def list_(
 def _defaults(attribute: str, preset: Mapping[str, Any] | None = None) -> Settings:
     """The settings of a class in `brns`, as they are by default or in a preset."""
     part = getattr(importlib.import_module("brns"), attribute)
-    values = {field.name: field.default for field in dataclasses.fields(part)} | (preset or {})
+    values: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(part)}
+    values |= preset or {}
     return {name: (values[name], meaning) for name, (_, meaning) in settings(part).items()}
 
 

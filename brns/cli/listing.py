@@ -150,13 +150,8 @@ def _share(text: str | None) -> float | None:
 def chosen_runs(
     directory: Path, filters: Sequence[str] = (), sort: str | None = None, reverse: bool = False
 ) -> list[RunLine]:
-    """Some of the runs below a directory, in some order.
-
-    Args:
-        directory: As for `runs_below`.
-        filters: Such as `state=failed` or `task=maze`: all must be so.
-        sort: The name of a column; runs without a value come last.
-        reverse: Whether the largest comes first.
+    """The runs below a directory for which all filters hold, such as `state=failed`, sorted by a
+    column; those without a value come last.
     """
     rows = list_runs(directory)
     for text in filters:

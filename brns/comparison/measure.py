@@ -70,21 +70,11 @@ def run_method(
     stop: Event | None = None,
     peer: Peer | None = None,
 ) -> MethodResult:
-    """The numbers of a search in a world. The same list of seeds gives the same bits on one machine
-    and its versions.
+    """The numbers of a search in a world, whose seeds go on side by side as those of a run. The
+    same list of seeds gives the same bits on one machine and its versions.
 
-    Args:
-        search: with the world's task.
-        world: of which cells and generations are taken.
-        seeds: side by side as those of a run.
-        stop: once it is set, the work ends after a generation.
-        peer: a method of pyribs in the search's place, with its founders and as many evaluations.
-
-    Returns:
-        Row s is of the s-th seed.
-
-    Raises:
-        CancelledError: where `stop` was set.
+    A peer of pyribs stands in the search's place, with its founders and as many evaluations. Once
+    `stop` is set, the work ends after a generation with a `CancelledError`.
     """
     generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]

@@ -38,13 +38,8 @@ COLUMNS = 4
 
 
 def page_path(out: Path) -> Path:
-    """Where the page of a comparison is: OUT.md beside the folder OUT.
-
-    Args:
-        out: the folder.
-
-    Raises:
-        ValueError: where that is another page.
+    """Where the page of a comparison is, OUT.md beside the folder OUT; a `ValueError` where that is
+    another page.
     """
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
@@ -63,12 +58,7 @@ def write(comparison: Comparison) -> None:
 
 
 def text(comparison: Comparison, folder: str) -> str:
-    """The page as Markdown; its pictures lie in `folder`.
-
-    Args:
-        comparison: what was compared.
-        folder: of the pictures, as the page names it.
-    """
+    """The page as Markdown; its pictures lie in `folder`."""
     reference = comparison.reference
     kappas = [facts.kappa for world in comparison.results.values() for facts in world.values()]
     unknown = np.isnan(kappas).all(axis=1).any()

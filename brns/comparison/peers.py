@@ -187,21 +187,11 @@ def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c 
 def offspring_of(
     peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
 ) -> Iterator[Population]:
-    """The generations of a peer in a search's place, without end,
-    after founders that its archives hold from the start.
+    """The generations of a peer in a search's place, from 1 on and without end, after founders that
+    its archives hold from the start. Archives have their cells over those of the world.
 
-    Solutions are points of the unit box over the genotype space,
-    at whose border they are reflected.
-
-    Args:
-        peer: makes the scheduler.
-        search: of which task and sizes are taken.
-        cells: the world's, over which archives have their cells.
-        seed: of the run.
-        state: of generation 0.
-
-    Returns:
-        Generation after generation, from 1 on.
+    Solutions are points of the unit box over the genotype space, at whose border they are
+    reflected.
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space

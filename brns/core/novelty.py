@@ -47,19 +47,8 @@ def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> 
 def score_novelty(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    r"""$\Omega^g$ of descriptors, in float32.
-
-    Args:
-        estimator: whatever has an estimator's `score`.
-        state: the estimator's.
-        descriptors: `(n, d)` in the units of the behavior space.
-        population: who lives now.
-
-    Returns:
-        Novelty `(n,)` in the estimator's unit.
-
-    Raises:
-        ValueError: where `score` gave another shape.
+    r"""$\Omega^g$ of descriptors, in float32, by whatever has an estimator's `score`; a
+    `ValueError` where that gave another shape.
     """
     with in_float32():
         novelty = estimator.score(state, descriptors, population)
@@ -78,17 +67,7 @@ def update_estimator(
 def init_estimator(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
-    """The founders' novelty, and the estimator's state, which has not learned them yet.
-
-    Args:
-        estimator: whose state it is.
-        space: the behavior space.
-        founders: evaluated, not scored.
-        key: for what is random.
-
-    Returns:
-        The founders with their novelty, and the state.
-    """
+    """The founders with their novelty, and the estimator's state, which has not learned them yet."""
     state = init_state(estimator, space, key)
     return founders._replace(
         novelty=score_novelty(estimator, state, founders.descriptor, founders)

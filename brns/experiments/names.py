@@ -21,15 +21,9 @@ class CliName(NamedTuple):
 
 
 def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
-    """What the command line, figures and tables call a search.
-
-    Args:
-        search: of any parts.
-        estimator: the name that its estimator was given; by default that of the preset or class
-            that it is.
-
-    Returns:
-        The names, and the settings in which it differs from the search of these names.
+    """What the command line, figures and tables call a search, and the settings in which it differs
+    from the search of these names. Its estimator goes by the name that it was given, or else by
+    that of the preset or class that it is.
     """
     task, class_name = innermost(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}

@@ -17,14 +17,8 @@ KINDS = {place: kind for kind, place in PLACES.items()}
 
 
 def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
-    """The search with settings changed by texts.
-
-    Args:
-        search: as it is; of a task in chunks the task itself is changed.
-        changes: such as `estimator.epochs=5` or `mutate=gaussian`.
-
-    Raises:
-        SettingsError: which reports all changes that are wrong.
+    """The search with settings changed by texts, such as `estimator.epochs=5` or `mutate=gaussian`;
+    a `SettingsError` reports all that are wrong. Of a task in chunks the task itself is changed.
     """
     chunked = search.task if isinstance(search.task, Chunked) else None
     search = dataclasses.replace(search, task=innermost(search.task))

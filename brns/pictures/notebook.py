@@ -24,13 +24,8 @@ LISTED = 50
 
 
 def table(records: Sequence[Record]) -> str:
-    """Records as a table of HTML.
-
-    Args:
-        records: of any runs.
-
-    Returns:
-        A row for each of the first 50, with a picture where there are at most 12.
+    """Records as a table of HTML: a row for each of the first 50, with a picture where there are at
+    most 12.
     """
 
     def has_any(name: str) -> bool:

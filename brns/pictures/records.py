@@ -89,12 +89,6 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     others, and methods that are not in the table of parts, have colours of methods that are not
     there, in the alphabet's order, with other dashes and markers than those have: what looks like a
     method is that method. Then the colours begin again.
-
-    Args:
-        labels: methods as `methods` calls them.
-
-    Returns:
-        The look of each label.
     """
     looks: dict[str, Look] = {}
     labels = sorted(set(labels))

@@ -88,15 +88,9 @@ def drop_missing_runs(runs: Sequence[Record]) -> None:
 
 
 def check_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
-    """Compare the user's own code with that of the runs; a `RecordError` where it was edited.
-
-    Args:
-        runs: of one search.
-        after: the generation that they go on from.
-        accept: whether they go on all the same, which their metadata then say.
-
-    Returns:
-        Whether they go on with other code.
+    """Compare the user's own code with that of the runs, and return whether it was edited: without
+    `accept` a `RecordError`, else the runs' metadata say it, with the generation `after` which they
+    go on.
     """
     source = Source(runs[0].search)
     old = runs[0].metadata.sources

@@ -234,14 +234,8 @@ def begin_runs(
     begun: Sequence[tuple[SearchState, np.ndarray]],
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
-    """New runs, of which the founders are stored.
-
-    Args:
-        search: the experiment.
-        facts: of `metadata.new`, for each seed.
-        session: the work that has begun.
-        begun: of `search.begin`, for each seed, on the host.
-        stores: where each seed's run is stored.
+    """New runs, of which the founders are stored: a run for each seed's metadata, what
+    `search.begin` gave on the host, and store.
     """
     changed = facts[0].changed_by_now(search)
     with ThreadPoolExecutor(WRITERS) as writers:
@@ -317,13 +311,8 @@ def _go_on(
 def advance(
     runs: Sequence[ActiveRun], until: Until | None = None, bar: Bar | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
-    """Generation after generation of all seeds, up to those that were planned;
-    each is checked and saved while the next is computed.
-
-    Args:
-        runs: whose work has begun.
-        until: as `run` has it.
-        bar: that shows them.
+    """Generation after generation of all seeds, up to those that were planned; each is checked and
+    saved while the next is computed.
     """
     status, reason = "stopped", ""
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()

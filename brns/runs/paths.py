@@ -22,17 +22,8 @@ Seeds = SupportsIndex | Iterable[SupportsIndex]
 
 
 def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
-    """The seeds that two arguments mean.
-
-    Args:
-        seed: one seed, or the first.
-        seeds: so many from `seed` on, or a list; None for `seed` alone.
-
-    Returns:
-        Whether they are a batch, and the seeds in order.
-
-    Raises:
-        ValueError: where they are no seeds.
+    """Whether two arguments mean a batch, and the seeds that they mean, in order: `seed` alone, so
+    many `seeds` from it on, or a list of them.
     """
     try:
         if seeds is None:
@@ -54,15 +45,8 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[
 
 
 def require_integer(name: str, value: Any, least: int = 1) -> int:
-    """A whole number as an integer.
-
-    Args:
-        name: of the argument, for errors.
-        value: of any type.
-        least: that it may be.
-
-    Raises:
-        ValueError: where it is no whole number from `least` on.
+    """A whole number of any type as an integer; a `ValueError`, which names the argument, where it
+    is none from `least` on.
     """
     try:
         number = operator.index(value)

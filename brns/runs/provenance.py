@@ -111,13 +111,8 @@ def _processor() -> str:
 
 
 def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each different answer once, in order.
-
-    Args:
-        answers: names and what `describe_process` says of each.
-
-    Returns:
-        The answers, each with the names of those that gave it as `rows`.
+    """Each different answer of `describe_process` once, in order, with the names of those that gave
+    it as `rows`.
     """
     groups: dict[str, dict[str, Any]] = {}
     for name, answer in answers:
@@ -128,14 +123,7 @@ def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[di
 
 
 def text(facts: Mapping[str, Any]) -> str:
-    """A sentence on what made something, whatever of it is known.
-
-    Args:
-        facts: as of `describe_process`, whatever of it is known.
-
-    Returns:
-        In Markdown.
-    """
+    """A sentence in Markdown on what made something, whatever of `describe_process` is known of it."""
     parts = [f"Commit {facts.get('commit') or 'unknown'}"]
     if facts.get("versions"):
         parts.append(", ".join(f"{name} {version}" for name, version in facts["versions"].items()))

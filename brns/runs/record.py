@@ -318,14 +318,7 @@ class Record:
     def write(
         self, kind: Kind, number: int, arrays: Mapping[str, Any], synced: bool = True
     ) -> None:
-        """Store arrays of a generation, as `Store.write` does.
-
-        Args:
-            kind: `generations`, `states` or `failed`.
-            number: of the generation.
-            arrays: by name.
-            synced: whether the disk confirms them now.
-        """
+        """Store arrays of a generation, as `Store.write` does."""
         self.store.write(kind, number, self._seal(number), arrays, synced)
 
     def _seal(self, number: int) -> str:
@@ -452,11 +445,8 @@ class Record:
         )
 
     def remakes(self, number: int) -> bool:
-        """Whether the genotypes of a generation are on disk,
-        or this record's search makes them again, be it up to rounding.
-
-        Args:
-            number: of the generation.
+        """Whether the genotypes of a generation are on disk, or this record's search makes them
+        again, be it up to rounding.
         """
         return (
             bool(self._read_generation(number)["stored"].all())

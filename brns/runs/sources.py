@@ -196,15 +196,8 @@ class Source:
 def difference(
     before: Mapping[str, str], now: Source, changing: Collection[str] = ()
 ) -> dict[str, str]:
-    """What was edited; comments and blank lines count for nothing.
-
-    Args:
-        before: name to source.
-        now: the code of today.
-        changing: names of values that evaluations change.
-
-    Returns:
-        Name to a short difference of its lines.
+    """What was edited, name to a short difference of its lines; comments and blank lines count for
+    nothing, nor do values that evaluations change.
     """
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):
@@ -219,12 +212,7 @@ def difference(
 
 def changed_values(before: Mapping[str, str], search: NoveltySearch) -> list[str]:
     """The values of a user's code that are others than when the run began: counters, caches, logs.
-
     Functions are not looked at: their files may have been edited meanwhile.
-
-    Args:
-        before: name to source, when it began.
-        search: the experiment, as evaluations left it.
     """
     values = Source(search).values
     return [name for name in values if values[name] not in before.get(name, "")]
@@ -236,7 +224,8 @@ def _is_own(thing: Any) -> bool:
         name = thing.__globals__.get("__name__", "__main__")
         file = thing.__code__.co_filename
     else:
-        name = getattr(thing, "__name__" if isinstance(thing, types.ModuleType) else "__module__", 0)
+        is_module = isinstance(thing, types.ModuleType)
+        name = getattr(thing, "__name__" if is_module else "__module__", None)
         file = getattr(sys.modules.get(str(name)), "__file__", None)
     if not isinstance(name, str) or name.partition(".")[0] in ("brns", "builtins"):
         return False

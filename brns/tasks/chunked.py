@@ -246,15 +246,8 @@ class Batch:
 def why_failed(
     task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
 ) -> list[str]:
-    """Why a task could not evaluate genotypes; asked once.
-
-    Args:
-        task: that evaluated them.
-        genotypes: `(n, p)`.
-        key: the data of the key that the task was given.
-
-    Returns:
-        A text for each, such as an error with its traceback.
+    """Why a task could not evaluate genotypes, given the data of its key; asked once. A text for
+    each, such as an error with its traceback.
     """
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)

@@ -37,13 +37,8 @@ class Episode(NamedTuple):
 
 
 def flat_observation(state: Any) -> Float[Array, " o"]:
-    """A state's observation as floats.
-
-    Args:
-        state: of the environment, with `obs`.
-
-    Returns:
-        `(o,)`; of several arrays, such as a dict, one vector in the order of their names.
+    """A state's observation as floats; of several arrays, such as a dict, one vector in the order
+    of their names.
     """
     return ravel_pytree(state.obs)[0].astype(float)
 

@@ -137,10 +137,7 @@ def differences(
     values: Mapping[str, Mapping[str, dict[int, float]]], seeds: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, str], Difference]:
     """Each measure of each method against that of the first, seed by seed, corrected together.
-
-    Args:
-        values: by measure, method and seed.
-        seeds: of each method.
+    Values are by measure, method and seed.
     """
     reference, *others = seeds
     tests = {}

@@ -40,14 +40,8 @@ def generations_shown(records: Sequence[Record]) -> list[int]:
 
 
 def view(runs: Mapping[str, Record]) -> dict[str, Any]:
-    """What the page's script draws.
-
-    Args:
-        runs: a run of each method, by the method's name.
-
-    Returns:
-        JSON values of the scene, the generations, and a panel for each run. Arrays are base64 of
-        little-endian bytes.
+    """What the page's script draws of a run of each method: JSON values of the scene, the
+    generations, and a panel for each. Arrays are base64 of little-endian bytes.
     """
     world = scene_of(next(iter(runs.values())))
     generations = generations_shown(list(runs.values()))
