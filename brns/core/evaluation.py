@@ -44,7 +44,7 @@ def name_of(part: Any) -> str:
 
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
-    """Refuse what an operator or an estimator gave where it has another shape, or complex numbers."""
+    """Refuse what a part gave where it has another shape, or complex numbers."""
     if jnp.shape(actual) != expected:
         got = f"{name_of(part)} gave {jnp.shape(actual)}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")

@@ -67,7 +67,7 @@ def update_estimator(
 def init_estimator(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
-    """The founders with their novelty, and the estimator's state, which has not learned them yet."""
+    """The founders with their novelty, and the estimator's state before it learns them."""
     state = init_state(estimator, space, key)
     return founders._replace(
         novelty=score_novelty(estimator, state, founders.descriptor, founders)

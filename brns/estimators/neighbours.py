@@ -65,7 +65,7 @@ def nearest(
 def squared_distances(
     queries: Float[Array, "d n"], points: Float[Array, "m d"]
 ) -> Float[Array, "m n"]:
-    """The squared Euclidean distance between every point and every query, from their differences."""
+    """The squared distance between every point and every query, from their differences."""
 
     def add(total, q, p):
         for i in range(q.shape[0]):

@@ -316,7 +316,7 @@ def line_style(look: Look, scale: float = 1.0) -> dict[str, Any]:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
 ) -> str:
-    """Draw lines with their bands, and return what these are in words, which the axis has to say."""
+    """Draw lines with their bands; what these are in words the axis has to say."""
     drawn = bands([line.values for line in lines], quartiles, most)
     for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
         draw_band(ax, line.label, line.x, band, line.look, place / len(lines))

@@ -62,7 +62,7 @@ class ActiveRun:
         state: SearchState,
         lost: np.ndarray,
     ) -> "ActiveRun":
-        """A new run, of which the founders are stored, and the genotypes `(f, p)` of those `lost`."""
+        """A new run, of which the founders are stored, with the genotypes of those `lost`."""
         metadata.write(store, facts)
         record = Record(store)
         record.search = search

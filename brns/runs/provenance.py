@@ -123,7 +123,7 @@ def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[di
 
 
 def text(facts: Mapping[str, Any]) -> str:
-    """A sentence in Markdown on what made something, whatever of `describe_process` is known of it."""
+    """What made something in Markdown, whatever of `describe_process` is known of it."""
     parts = [f"Commit {facts.get('commit') or 'unknown'}"]
     if facts.get("versions"):
         parts.append(", ".join(f"{name} {version}" for name, version in facts["versions"].items()))

@@ -66,7 +66,7 @@ def set_up(parent: int, log: str | None) -> None:
 
 
 def initialize(pickled: bytes | None) -> None:
-    """Start JAX, and call the user's initializer, if there is one; a `WorkerError` where it raises."""
+    """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
     jax.block_until_ready(jax.random.bits(jax.random.key(0)))  # no chunk's timeout counts it
     if pickled is not None:
         _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
