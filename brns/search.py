@@ -389,9 +389,7 @@ def _tell(
 
 
 def _filled(children: Population, parents: Population) -> Population:
-    """The children, those that failed with the numbers of a parent,
-    so that nobody computes with NaN.
-    """
+    """The children, those that failed with a parent's numbers, so that nobody computes with NaN."""
     like = jnp.arange(len(children.id)) % len(parents.id)
     return children._replace(
         descriptor=jnp.where(
@@ -403,9 +401,7 @@ def _filled(children: Population, parents: Population) -> Population:
 
 
 def _last(union: Population) -> Population:
-    """The union, of which those who failed are as little novel and as
-    little fit as the last of the others.
-    """
+    """The union, of which those who failed are no better than the last of the others."""
 
     def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:
         return jnp.where(union.failed, jnp.min(jnp.where(union.failed, jnp.inf, column)), column)
@@ -414,9 +410,7 @@ def _last(union: Population) -> Population:
 
 
 def _repeated(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
-    """The selected rows; in place of those that there are not another one again, which is refused
-    when it has values.
-    """
+    """The selected rows, those that there are not replaced by others, which is refused later."""
     rows = jnp.asarray(rows)
     present = (rows >= 0) & (rows < number)
     return jnp.where(present, rows, jnp.clip(rows[jnp.argmax(present)], 0, number - 1))

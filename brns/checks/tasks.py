@@ -105,9 +105,7 @@ def _batches(
 
 
 def _agree(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
-    """The rows in which both failed, or neither: then descriptors agree to a share of the box,
-    fitness as well, and success exactly.
-    """
+    """The rows in which both failed, or which are near each other and solve the task alike."""
     width = np.asarray(task.behavior_space.high - task.behavior_space.low)
     distance = np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor))
     fit = np.isclose(a.fitness, b.fitness, rtol=share, atol=least)

@@ -152,9 +152,7 @@ def _ending(record: Record) -> str:
 
 
 def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`; of several seeds
-    with the mean, and in how many it is so.
-    """
+    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`."""
     lines = []
     for name, (limits, verdict) in VERDICTS.items():
         values = [row[name] for row in rows if name in row]

@@ -63,10 +63,10 @@ class RunLine(NamedTuple):
 
 
 def runs_below(directory: Path) -> list[Path]:
-    """The run in a directory, or all runs anywhere below it, in the order of their paths.
+    """The run in a directory, or all runs anywhere below it, in the order of their paths; a
+    `SettingsError` where there is none.
 
-    What is hidden in it, or within a run, is left out; links are followed. A `SettingsError` says
-    that there is none.
+    What is hidden in it, or within a run, is left out; links are followed.
     """
     runs = []
     for folder, below, files in os.walk(directory, followlinks=True):

@@ -72,9 +72,7 @@ def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
 
 
 def load_object(text: str) -> Any:
-    """What `module:object` names, of which the code is run; of a function or a class without
-    arguments, what calling it gives.
-    """
+    """What `module:object` names, of which the code is run; of a function or class its result."""
     find_module(text)
     try:
         target = pkgutil.resolve_name(text)
@@ -99,9 +97,8 @@ def with_workers(
     failures: float | None,
     log: Path | None,
 ) -> Generator[NoveltySearch, None, None]:
-    """The search with its task evaluated by workers until the block ends, if any are asked for.
-
-    With `failures` alone it is evaluated here, and goes on without individuals that fail.
+    """The search with its task evaluated by workers until the block ends, if any are asked for;
+    with `failures` alone it is evaluated here.
     """
     for option, value in {"--timeout": timeout, "--worker-log": log}.items():
         if workers is None and value is not None:
@@ -130,9 +127,7 @@ def with_workers(
 
 @contextlib.contextmanager
 def name_resume(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
-    """Within the block a `KeyboardInterrupt`, or an error of the task, names the command that goes
-    on with the run in `out`, for which it may need `searches` of a user's.
-    """
+    """Within the block an interrupt, or an error of the task, names the command that goes on."""
     words = ["brns", "resume", str(out)]
     for text in searches:
         words += ["--search", text]
@@ -180,9 +175,7 @@ def _with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
 
 
 def _with_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
-    """The search with all that a command line can change as the record has it: settings,
-    operators, chunks.
-    """
+    """The search with all that a command line can change as the record has it."""
     described = record.experiment["task"]
     task = part_from_json(record.world, innermost(search.task))
     if described["name"] == "Chunked":

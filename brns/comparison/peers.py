@@ -150,9 +150,7 @@ PEERS: dict[str, Peer] = {
 def _strategies(
     terms: Terms, sigma: float, ranker: str, archive: Any, restart_from: Any = None
 ) -> Any:
-    """A scheduler of CMA-ES in shares of about 36, as the sources have;
-    it begins again from `restart_from`.
-    """
+    """A scheduler of CMA-ES in shares of about 36, as the sources have."""
     from ribs.emitters import EvolutionStrategyEmitter
     from ribs.schedulers import Scheduler
 

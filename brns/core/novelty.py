@@ -17,8 +17,7 @@ from brns.core.population import Generation, Population
 
 @contextlib.contextmanager
 def in_float32() -> Generator[None, None, None]:
-    """How an estimator's code is compiled: in float32, also with `jax_enable_x64`,
-    and its products in full.
+    """Compile an estimator's code in float32, also with `jax_enable_x64`, and its products in full.
 
     Accelerators' own products are short. A task is compiled as JAX is set.
     """
@@ -78,9 +77,7 @@ def init_estimator(
 def score_novelty_jit(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    """`score_novelty`, compiled, with the same arguments: measures and pictures ask again and
-    again.
-    """
+    """`score_novelty`, compiled: measures and pictures ask again and again."""
     # A record's arrays are NumPy's, also where `jax.disable_jit` leaves them so.
     state, descriptors, population = jax.tree.map(jnp.asarray, (state, descriptors, population))
     return score_novelty(estimator, state, descriptors, population)

@@ -131,9 +131,7 @@ class ArchiveKNN(eqx.Module):
         )
 
     def _vacated(self, state: Archive, key: Key[Array, ""], number: int) -> Int[Array, " number"]:
-        """The rows that the next entries take: empty ones in order,
-        then those whose entries the rule removes.
-        """
+        """The rows that entries take: empty ones in order, then those that the rule vacates."""
         if self.removal == "random":
             rank = jax.random.uniform(key, state.id.shape)
         elif self.removal == "oldest":
@@ -195,9 +193,7 @@ def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
 
 
 def _unit(queries: Float[Array, "n d"], points: Float[Array, "m d"]) -> Float[Array, ""]:
-    """A power of two in which squared distances fit float32:
-    1 unless coordinates are huge or tiny.
-    """
+    """A power of two in which squared distances fit float32, mostly 1."""
     finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in (queries, points)]
     largest = jnp.maximum(jnp.max(finite[0], initial=0.0), jnp.max(finite[1], initial=0.0))
     usual = (largest == 0) | ((largest > 2.0**-30) & (largest < 2.0**50))

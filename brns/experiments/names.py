@@ -39,7 +39,7 @@ def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
     other = usual.get(estimator) or (make_search(world) if world else NoveltySearch(task))
     changed = non_defaults(dataclasses.replace(search, task=task), other)
     changed.pop("estimator", None)  # its name says it
-    if not world and dataclasses.is_dataclass(task):
+    if not world:
         can_be_set = settings(type(task))
         changed |= {
             f"task.{name}": value

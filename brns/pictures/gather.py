@@ -232,9 +232,7 @@ def _cells(extent: Sequence[float], name: str, values: Float[np.ndarray, "y x"])
 def coverage(
     records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
-    """Cumulative coverage; cells by default those of `brns.metrics.coverage.grid`, with sides
-    halved as long as a method covers more than 95 % of them.
-    """
+    """Cumulative coverage; cells are by default halved as long as a method covers most of them."""
     groups = methods(records)
     space = next(iter(groups.values()))[0].behavior_space
     cells = tuple(coverages.cells_of(space, shape))
@@ -338,9 +336,7 @@ def _series(
 
 
 def q(records: Runs) -> Curves:
-    """An early, a middle and a later row of Q(i, j), of runs of one method: Q has the unit of its
-    estimator.
-    """
+    """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = methods(records).values()
     generations = _common(require_states(record, "Q(i, j)") for record in runs)
     matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
@@ -396,9 +392,7 @@ def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
 
 
 def lineage(record: Record, individual: int | None = None) -> Lineage:
-    """The line that led to an individual: by default the first solution, or else the most novel
-    survivor of the last generation.
-    """
+    """The line of an individual, by default the first solution or else the most novel survivor."""
     columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
     if individual is None:
         last = population(record)
@@ -430,9 +424,7 @@ def population(record: Record, generation: int | None = None) -> Living:
 def novelty_map(
     record: Record, generation: int | None = None, cells: int = MAP_CELLS
 ) -> NoveltyMap:
-    """Novelty over the behavior space after a generation whose state is kept, by default the last,
-    and its population.
-    """
+    """Novelty and the population after a generation whose state is kept, by default the last."""
     now = require_states(record, "a novelty map")[-1] if generation is None else generation
     people = population(record, now)
     novelty, space = novelty_grid(record, now, cells), record.behavior_space

@@ -22,9 +22,7 @@ def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
 
 
 def open_cells(world: Scene, space: Box, cells: int) -> Bool[np.ndarray, "y x"]:
-    """The cells of a map over a behavior space in which any place can be reached: out of walls and,
-    where there is a start, not cut off.
-    """
+    """The cells of a map in which any place can be reached: out of walls, and not cut off."""
     if world.walls is None:
         return np.ones((cells, cells), bool)
     free = ~world.walls

@@ -98,9 +98,7 @@ class NotebookFigure(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Save it in our style, as `Figure.savefig` does: the type of fonts is asked for when a
-        file is written.
-        """
+        """Save it in our style; the type of fonts is asked for when a file is written."""
         with house_style(), matplotlib.rc_context({"savefig.dpi": options.pop("dpi", self.dpi)}):
             super().savefig(fname, **options)
 
@@ -117,9 +115,7 @@ class NotebookFigure(Figure):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches. In a notebook with inline figures pyplot knows it, and shows it
-    when the cell ends.
-    """
+    """A figure of so many inches, which a notebook with inline figures shows in its cell."""
     # Maps keep their shape, so that their layout is a little off.
     layout = ConstrainedLayoutEngine(w_pad=0.1)
     size: Any = {"figsize": (width, height), "layout": layout}
@@ -145,9 +141,7 @@ def scale(ax: Axes) -> float:
 
 
 def rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
-    """A scale on which a novelty stands at the share of these that lie below it: a few large ones
-    take few colours.
-    """
+    """A scale on which a novelty stands at the share of these that lie below it."""
     values, times = np.unique(novelty.astype(np.float64), return_counts=True)
     if len(values) < 2:
         return Normalize(values[0], values[0] + 1)
@@ -298,9 +292,7 @@ def bands(
 
 
 def wrapped(ax: Axes, *texts: str) -> str:
-    """Texts in lines of their own that are no longer than the axes are high, as far as one knows
-    before the layout.
-    """
+    """Texts in lines of their own, about as long as the axes are high."""
     points = matplotlib.rcParams["font.size"]
     most = max(int(0.8 * panel_inches(ax)[1] / (0.0082 * points)), 12)
     return "\n".join(textwrap.fill(text, most) for text in texts if text)
@@ -368,9 +360,7 @@ def label_ends(ax: Axes, most: float = 0.36) -> bool:
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """The heights, moved apart until neighbours have a gap, in the same order and within 0 and
-    1.
-    """
+    """The heights within 0 and 1, in their order, moved apart until neighbours have a gap."""
     order = np.argsort(heights, kind="stable")
     places = list(heights)
     least, highest = 0.0, 1.0

@@ -33,8 +33,8 @@ def check_request(
 
 
 def check_whole(path: Path, runs: Sequence[Record]) -> None:
-    """A `RecordError` where one seed of a batch would go on alone, one is no longer of it, or
-    stands there twice.
+    """A `RecordError` where a seed of a batch would go on alone, is of another, or stands there
+    twice.
     """
     present = sorted(run.seed for run in runs)
     alone = [run.path for run in runs] == [path]

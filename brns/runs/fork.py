@@ -123,9 +123,7 @@ def fork(
 
 
 def _makers(source: Record, search: NoveltySearch) -> Record:
-    """A record whose search varies genotypes as the run did,
-    of which a part may be a user's that only a fork knows.
-    """
+    """A record whose search varies genotypes as the run did."""
     if source.known_search is not None:
         return source
     before = source.experiment

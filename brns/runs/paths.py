@@ -58,9 +58,7 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
 
 
 def resolve_out(out: str | os.PathLike) -> Path:
-    """The folder that a path means now, whatever the working directory becomes;
-    of a link what it points to.
-    """
+    """The folder that a path means now; of a link what it points to."""
     with _making(Path(out), "give an absolute path"):
         path = Path(out).absolute()
     return Path(os.path.realpath(path)) if os.path.islink(path) else path

@@ -91,8 +91,7 @@ def _compute_ahead(
     ahead: int = 1,
     leave: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
-    """Each batch's generations, computed in a thread of its own,
-    so many ahead of those that were asked for.
+    """Each batch's generations, computed ahead by a thread of its own.
 
     `leave` ends the evaluations that go on where not all generations were asked for.
     """

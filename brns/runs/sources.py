@@ -70,9 +70,7 @@ class Source:
         return texts
 
     def _collect(self, thing: Any, name: str = "") -> None:
-        """Add what is a user's own of a thing: its functions and those of all that it holds; and
-        its value, where that has a name.
-        """
+        """Add the user's functions that a thing is or holds, and its value if it has a name."""
         plain = _is_plain_value(thing)
         if name and (plain or _is_alias(name, thing)):
             line = _assignment(name, thing)
@@ -182,9 +180,7 @@ class Source:
             self._collect_used(used, function.__globals__[used], names)
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
-        """Add a global of a function; of a module and of a program's arguments what the function
-        may mean of it.
-        """
+        """Add a global of a function, but of a module and of arguments what the function names."""
         arguments = isinstance(value, argparse.Namespace)
         if not (arguments or isinstance(value, types.ModuleType)):
             self._collect(value, name)

@@ -16,9 +16,9 @@ from brns.settings.parts import SettingsError, did_you_mean
 
 
 def settings(part: Any) -> dict[str, tuple[Any, str]]:
-    """The fields of a class that can be set as text: name to type and meaning, the string under
-    the field.
-    """
+    """The fields of a class that can be set as text: name to type and meaning."""
+    if not dataclasses.is_dataclass(part):
+        return {}
     hints, meanings = typing.get_type_hints(part), {}
     for base in reversed([base for base in part.__mro__ if dataclasses.is_dataclass(base)]):
         with contextlib.suppress(OSError, TypeError):  # without a source in a file
@@ -38,7 +38,7 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     list as a tuple. A `SettingsError` reports all changes that are wrong.
     """
     name = type(part).__name__
-    fields = settings(type(part)) if dataclasses.is_dataclass(part) else {}
+    fields = settings(type(part))
     problems, values = [], {}
     for key, value in changes.items():
         if key not in fields:
@@ -61,8 +61,8 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def validate(what: str, hint: Any, value: Any, document: bool = False) -> Any:
-    """The value as its type hint has it, with numbers of NumPy and JAX as Python's and a list as a
-    tuple; otherwise a `SettingsError`. In a `document` of JSON text stands for a path and the like.
+    """The value as its type hint has it, with plain numbers, and lists as tuples; otherwise a
+    `SettingsError`. In a `document` of JSON text stands for a path and the like.
     """
     import pydantic
 
@@ -90,9 +90,7 @@ def _as_python(value: Any) -> Any:
 
 
 def is_plain(hint: Any, functions: bool = False) -> bool:
-    """Whether the type can be set as text: a number, a string, a choice, or a tuple of these; with
-    `functions`, also where it is a function.
-    """
+    """Whether the type can be set as text, or where asked for is of `functions`."""
     kind, inner = typing.get_origin(hint), typing.get_args(hint)
     if kind is Literal or hint in (bool, int, float, str, type(None), Ellipsis):
         return True

@@ -73,9 +73,7 @@ def _digest(content: Any) -> str:
 
 
 def _array_to_json(array: Any) -> Any:
-    """An array's type, shape and values; of a few numbers in float32, and of a single number,
-    the values alone.
-    """
+    """An array's type, shape and values; of few float32 and of a single number the values alone."""
     import numpy as np
 
     dtype = str(array.dtype)

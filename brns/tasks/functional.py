@@ -188,9 +188,7 @@ def _is_hashable(env: Any) -> bool:
 
 
 def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
-    """Whether `reset` needs the two words of a key, as older code does,
-    and the shapes of its state.
-    """
+    """Whether `reset` takes a key's two words, as older code does, and the shapes of its state."""
     key = jax.random.key(0)
     try:
         return False, jax.eval_shape(reset, key)

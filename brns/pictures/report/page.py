@@ -153,9 +153,7 @@ def differences(
 
 
 def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
-    """The source of a figure's image, and whether it is wide. Maps have thousands of points: they
-    are pixels.
-    """
+    """The source of a figure's image, of a map in pixels, and whether it is wide."""
     if wide:
         image = data_url(png(figure, dpi=100))
     else:

@@ -71,9 +71,7 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
 
 
 def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
-    """Every individual once, and for each generation the rows of those who lived, with their
-    novelty then.
-    """
+    """Every individual once, and for each generation the rows and novelty of who lived."""
     world = living[0].scene
     ids = np.concatenate([people.id for people in living])
     _, first = np.unique(ids, return_index=True)

@@ -167,9 +167,7 @@ class GymnasiumTask(eqx.Module):
     def _live(
         self, act: Callable[[np.ndarray], Any], worlds: list[Any], diaries: list[Diary], seed: int
     ) -> Iterator[None]:
-        """Write an episode in each diary; stops at the start and after each step. An environment
-        rests after its end.
-        """
+        """Write an episode in each diary; stops at the start and after each step."""
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
         watch = self.watch  # once: a module makes a function anew at each look
         flat = make_flatten(observed)

@@ -113,9 +113,7 @@ def tables(obstacles: bytes) -> Tables:
 
 
 def _laser_ends() -> list[tuple[int, int]]:
-    """Offsets that a laser's end can have from the robot's pixel:
-    two roundings move it by less than a pixel.
-    """
+    """Offsets of a laser's end from the robot's pixel, which roundings move by under a pixel."""
     offsets = []
     for i, j in product(range(-REACH, REACH + 1), repeat=2):
         nearest = math.hypot(max(abs(i) - 1, 0), max(abs(j) - 1, 0))
