@@ -43,6 +43,8 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def escape_control(text: str) -> str:
     """The text with its control characters escaped, which a terminal would obey."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )
+    shown = []
+    for c in text:
+        plain = c.isprintable() or c == "\n"
+        shown.append(c if plain else c.encode("unicode_escape").decode())
+    return "".join(shown)

@@ -272,9 +272,9 @@ class NoveltySearch(eqx.Module):
     @property
     def mixture(self) -> MixedMutation:
         """The variation operator; one that is no mixture as a mixture of one."""
-        return (
-            self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
-        )
+        if isinstance(self.mutate, MixedMutation):
+            return self.mutate
+        return MixedMutation((self.mutate,))
 
 
 def _check_given(key: Any, *states: Any) -> None:

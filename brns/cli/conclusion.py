@@ -184,7 +184,9 @@ def print_json(records: Sequence[Record]) -> None:
 
 def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
     several = len(runs) > 1
-    heads = ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]
+    heads = [f"seed {runs[0].seed}"]
+    if several:
+        heads = ["mean", "deviation", "least", "most", "seeds"]
     table = Table(box=None, header_style="bold")
     table.add_column()
     for head in heads:

@@ -35,7 +35,8 @@ def default_out(
     names = [name.replace(":", "-") for name in (experiment, estimator) if name]
     for change in sorted(changes):
         setting, _, value = change.partition("=")
-        names.append(f"{_as_file_name(setting.strip().rpartition('.')[2])}={_as_file_name(value)}")
+        name = _as_file_name(setting.strip().rpartition(".")[2])
+        names.append(f"{name}={_as_file_name(value)}")
     names.append(f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}")
     return Path("runs") / "-".join(names)
 

@@ -181,7 +181,9 @@ class Comparison(NamedTuple):
             for row in self.verdicts
             if row.method == method and row.fraction == 1.0 and row.world in cells
         ]
-        pairs = [(ours, self.results[name][self.reference].at(1.0)) for name, ours in cells.items()]
+        pairs = []
+        for name, ours in cells.items():
+            pairs.append((ours, self.results[name][self.reference].at(1.0)))
         low, high = interval(pairs)
         share = f"{np.mean([row.share for row in ends]):.2f} ({low:.2f} to {high:.2f})"
         outcomes = [row.outcome for row in ends]

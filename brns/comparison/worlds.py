@@ -211,6 +211,6 @@ def of_task(task: Task, individuals: int, generations: int, cells: Cells | None 
 
 def _all_cells(task: Task) -> Cells:
     """Cells over the last two dimensions of the behavior's box."""
-    low, high = (bound.tolist() for bound in (task.behavior_space.low, task.behavior_space.high))
-    (x, y), (right, top) = low[-2:], high[-2:]
+    space = task.behavior_space
+    (x, y), (right, top) = space.low[-2:].tolist(), space.high[-2:].tolist()
     return Cells((x, y), (right, top), 20, 400, "all cells of the box")

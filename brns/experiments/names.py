@@ -34,8 +34,11 @@ def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
         if part.attribute == class_name
     }
     if estimator is None:
-        same = (name for name in usual if not non_defaults(search.estimator, usual[name].estimator))
-        estimator = next(same, words.get(class_name, class_name))
+        estimator = words.get(class_name, class_name)
+        for name, other in usual.items():
+            if not non_defaults(search.estimator, other.estimator):
+                estimator = name
+                break
     other = usual.get(estimator) or (make_search(world) if world else NoveltySearch(task))
     changed = non_defaults(dataclasses.replace(search, task=task), other)
     changed.pop("estimator", None)  # its name says it

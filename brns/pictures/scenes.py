@@ -17,7 +17,8 @@ PLACES = 8
 def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
     """How many behaviors lie outside the picture, in words; empty where none do."""
     places = world.place(descriptors)
-    outside = ((places < np.array(world.low)) | (places > np.array(world.high))).any(axis=1).sum()
+    low, high = np.array(world.low), np.array(world.high)
+    outside = ((places < low) | (places > high)).any(axis=1).sum()
     return f", {outside} outside" if outside else ""
 
 

@@ -23,9 +23,7 @@ def check_request(
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
     if seeds in (sorted(first.seeds), first.together) and requested == there:
         return
-    others = [name for name in there if requested[name] != there[name]] or ["checkpoint_every"]
-    was = format_overrides({name: there[name] for name in others})
-    wanted = format_overrides({name: requested[name] for name in others})
+    was, wanted = format_overrides(there), format_overrides(requested)
     raise RecordError(
         f"{out} holds seeds {[run.seed for run in runs]} with {was}; seeds {seeds} with {wanted} "
         "were asked for; choose another place"

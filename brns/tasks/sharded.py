@@ -76,4 +76,5 @@ class Sharded(Wrapper):
         return Evaluation(*(column[:n] for column in shard(filled, key)))
 
     def _part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        return validate_evaluation(self.task.evaluate(genotypes, key), len(genotypes), self.task)
+        evaluation = self.task.evaluate(genotypes, key)
+        return validate_evaluation(evaluation, len(genotypes), self.task)

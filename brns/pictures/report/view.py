@@ -98,9 +98,11 @@ def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
 
 def novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
     """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
-    reached = np.isfinite(novelty_map.novelty)
-    ranks = rank_norm(novelty_map.novelty[reached])(np.where(reached, novelty_map.novelty, 0.0))
-    return np.where(reached, 1 + np.round((LEVELS - 2) * np.float64(ranks)), 0).astype(np.uint8)
+    novelty = novelty_map.novelty
+    reached = np.isfinite(novelty)
+    ranks = rank_norm(novelty[reached])(np.where(reached, novelty, 0.0))
+    levels = 1 + np.round((LEVELS - 2) * np.float64(ranks))
+    return np.where(reached, levels, 0).astype(np.uint8)
 
 
 def _scene(world: Scene) -> dict[str, Any]:

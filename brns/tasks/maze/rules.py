@@ -250,7 +250,8 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     heading = jnp.where(heading > math.pi, heading - 2 * math.pi, heading)
     heading = jnp.where(heading <= -math.pi, heading + 2 * math.pi, heading)
 
-    touched = tables.touched.at[_pixel(next_y), _pixel(next_x)].get(mode="clip").astype(jnp.uint32)
+    at = tables.touched.at[_pixel(next_y), _pixel(next_x)]
+    touched = at.get(mode="clip").astype(jnp.uint32)
     x, y = jnp.where(touched > 0, x, next_x), jnp.where(touched > 0, y, next_y)
     return (x, y, heading), (*_lasers(tables, x, y, heading), *_bumpers(touched, heading))
 
