@@ -367,7 +367,7 @@ def _tell(
         mate=offspring.mate,
         operator=offspring.operator.astype(jnp.int8),
     )
-    children = _filled(children, parents)
+    children = _fill_failed(children, parents)
     union = unite(parents, children)
     with compiling("estimator", estimator):
         novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
@@ -375,9 +375,9 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     with compiling("select", select):
-        rows = select(_last(union), mu)
+        rows = select(_rank_failed_last(union), mu)
     check_rows(select, rows, mu)
-    rows = _living(union, _repeated(rows, mu + n))
+    rows = _replace_failed(union, _fill_absent(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     with compiling("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
@@ -388,7 +388,7 @@ def _tell(
     return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation
 
 
-def _filled(children: Population, parents: Population) -> Population:
+def _fill_failed(children: Population, parents: Population) -> Population:
     """The children, those that failed with a parent's numbers, so that nobody computes with NaN."""
     like = jnp.arange(len(children.id)) % len(parents.id)
     return children._replace(
@@ -400,7 +400,7 @@ def _filled(children: Population, parents: Population) -> Population:
     )
 
 
-def _last(union: Population) -> Population:
+def _rank_failed_last(union: Population) -> Population:
     """The union, of which those who failed are no better than the last of the others."""
 
     def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -409,14 +409,14 @@ def _last(union: Population) -> Population:
     return union._replace(novelty=lowered(union.novelty), fitness=lowered(union.fitness))
 
 
-def _repeated(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
+def _fill_absent(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
     """The selected rows, those that there are not replaced by others, which is refused later."""
     rows = jnp.asarray(rows)
     present = (rows >= 0) & (rows < number)
     return jnp.where(present, rows, jnp.clip(rows[jnp.argmax(present)], 0, number - 1))
 
 
-def _living(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
+def _replace_failed(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
     """The selected rows; in place of those who failed the most novel of those not selected."""
     selected = jnp.zeros(len(union.id), bool).at[rows].set(True)
     others = jnp.lexsort((-union.novelty, union.failed | selected))

@@ -70,9 +70,9 @@ def conclude(
     }
     for label, runs in methods(records).items():
         # A table's own title would be cut to the table's width.
-        say(f"{directory}: {_title(label, runs[0])}", style="bold")
+        say(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
-        console.print(_table(runs, base))
+        console.print(_make_table(runs, base))
         for line in verdicts(base):
             say(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
@@ -80,12 +80,12 @@ def conclude(
     if "coverage_evaluated" in there:
         cells = " x ".join(map(str, grid(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
-    notes += map(_failures, records)
+    notes += map(_tell_failures, records)
     notes += dict.fromkeys(describe_origin(record.metadata) for record in records)
     notes.append(explain_left_out(records))
     spans: dict[str, float] = {}
     for record in records:
-        words = _ending(record)
+        words = _tell_ending(record)
         spans[words] = max(spans.get(words, 0.0), record.seconds)
     for words, seconds in spans.items():
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
@@ -111,7 +111,7 @@ def _draw(directory: Path, records: Sequence[Record], redraw: bool) -> None:
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
 
 
-def _failures(record: Record) -> str:
+def _tell_failures(record: Record) -> str:
     """Who failed in a run, and where to read why; empty where nobody did."""
     failures = record.failures
     if not failures:
@@ -124,7 +124,7 @@ def _failures(record: Record) -> str:
     )
 
 
-def _title(label: str, record: Record) -> str:
+def _make_title(label: str, record: Record) -> str:
     """Such as `maze, counts, mixed mutation`, with the task's changed settings."""
     metadata = record.metadata
     task = {name: value for name, value in metadata.changed.items() if name.startswith("task.")}
@@ -135,7 +135,7 @@ def _title(label: str, record: Record) -> str:
     return ", ".join(filter(None, words))
 
 
-def _ending(record: Record) -> str:
+def _tell_ending(record: Record) -> str:
     """Why a run ended, or that it goes on; what it took is still to follow."""
     last, planned = record.last, record.planned
     reason = f" ({record.reason})" if record.reason else ""
@@ -182,7 +182,7 @@ def print_json(records: Sequence[Record]) -> None:
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 
-def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
+def _make_table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
     several = len(runs) > 1
     heads = [f"seed {runs[0].seed}"]
     if several:

@@ -221,7 +221,7 @@ def figure(
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
-    shape = _shape(cells) if cells else None
+    shape = _parse_cells(cells) if cells else None
     prepared = prepare(name, load_records(directories, search), over=over, shape=shape)
     save(prepared.draw(width=width), out)
     typer.echo(f"Figure: {out}")
@@ -230,7 +230,7 @@ def figure(
         typer.echo(f"Numbers: {data}")
 
 
-def _shape(cells: str) -> tuple[int, ...]:
+def _parse_cells(cells: str) -> tuple[int, ...]:
     """The numbers in a text such as `12,12`."""
     numbers = cells.split(",")
     if not all(number.strip().isdecimal() for number in numbers):

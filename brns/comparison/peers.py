@@ -76,7 +76,7 @@ class NoveltyCMA(eqx.Module):
             novelty_threshold=self.threshold * terms.width,
             seed=terms.seed,
         )
-        return _strategies(terms, self.sigma, "nov", archive)
+        return _make_scheduler(terms, self.sigma, "nov", archive)
 
 
 class DensityDescent(eqx.Module):
@@ -98,7 +98,7 @@ class DensityDescent(eqx.Module):
         archive = DensityArchive(
             measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed
         )
-        return _strategies(terms, self.sigma, "density", archive, _cell_archive(terms))
+        return _make_scheduler(terms, self.sigma, "density", archive, _cell_archive(terms))
 
 
 class CMAMAE(eqx.Module):
@@ -114,7 +114,7 @@ class CMAMAE(eqx.Module):
 
     def __call__(self, terms: Terms) -> Any:
         archive = _cell_archive(terms, learning_rate=self.learning_rate, threshold_min=terms.worst)
-        return _strategies(terms, self.sigma, "imp", archive)
+        return _make_scheduler(terms, self.sigma, "imp", archive)
 
 
 class MapElites(eqx.Module):
@@ -147,7 +147,7 @@ PEERS: dict[str, Peer] = {
 }
 
 
-def _strategies(
+def _make_scheduler(
     terms: Terms, sigma: float, ranker: str, archive: Any, restart_from: Any = None
 ) -> Any:
     """A scheduler of CMA-ES in shares of about 36, as the sources have."""
@@ -193,7 +193,7 @@ def offspring_of(
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space
-    scheduler = peer(_terms(search, cells, founders.fitness, seed))
+    scheduler = peer(_make_terms(search, cells, founders.fitness, seed))
     low, width = np.asarray(box.low), np.asarray(box.high - box.low)
     solutions = (np.asarray(founders.genotype) - low) / width
     for archive in {scheduler.archive, scheduler.result_archive}:
@@ -208,7 +208,9 @@ def offspring_of(
         yield offspring
 
 
-def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:
+def _make_terms(
+    search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int
+) -> Terms:
     """The world's cells where they are a grid over the behavior, else its box."""
     space = search.task.behavior_space
     planar = cells.place is last_two and space.dimension == 2

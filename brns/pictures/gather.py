@@ -239,7 +239,7 @@ def coverage(
     who = "survivors" if individuals == "survivors" else "all evaluated"
     while True:
         statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
-        quantity = f"share of {_times(cells)} cells, {who}"
+        quantity = f"share of {_format_cells(cells)} cells, {who}"
         shares = _curves(groups, statistic, quantity)._replace(most=1.0)
         saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
         if shape or not saturated or 2 * min(cells) > FINEST:
@@ -247,7 +247,7 @@ def coverage(
         cells = tuple(2 * side for side in cells)
 
 
-def _times(cells: Sequence[int]) -> str:
+def _format_cells(cells: Sequence[int]) -> str:
     return " × ".join(map(str, cells))
 
 
@@ -256,7 +256,7 @@ def qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     groups = methods(records)
     least = least_fitness([record for runs in groups.values() for record in runs], "a QD score")
     statistic = partial(score_elites, shape=shape, offset=least)
-    quantity = f"QD score of {_times(shape)} cells, above {least:.3g}"
+    quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
     return _curves(groups, statistic, quantity)
 
 
@@ -280,20 +280,20 @@ def uniformity(records: Runs) -> Curves:
 
 def eta(records: Runs) -> Curves:
     """η of the generations kept, but for the last."""
-    return _cycling(records, "eta", "η(i)")._replace(reference=1.0)
+    return _cycling_curves(records, "eta", "η(i)")._replace(reference=1.0)
 
 
 def kappa(records: Runs) -> Curves:
     """κ of the generations kept, but for the last."""
-    return _cycling(records, "kappa", "κ(i) (generations)")
+    return _cycling_curves(records, "kappa", "κ(i) (generations)")
 
 
 def kappa_share(records: Runs) -> Curves:
     """κ divided by the number of kept generations after i."""
-    return _cycling(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
+    return _cycling_curves(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
 
 
-def _cycling(records: Runs, name: str, quantity: str) -> Curves:
+def _cycling_curves(records: Runs, name: str, quantity: str) -> Curves:
     def statistic(record: Record) -> np.ndarray:
         return getattr(cycling.of_record(record), name)
 

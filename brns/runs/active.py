@@ -100,7 +100,7 @@ class ActiveRun:
 
     def founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
-        return self._saved(0, initial_generation(to_host(self.state.population)))
+        return self._as_saved(0, initial_generation(to_host(self.state.population)))
 
     def save(self, state: SearchState, generation: Generation) -> SavedGeneration:
         """Store a generation's facts. They survive this process, and from the next checkpoint on a
@@ -119,7 +119,7 @@ class ActiveRun:
         }
         self.row = self.rows.add(number, tables)
         self.record.store.write_rows([self.row])
-        return self._saved(number, generation)
+        return self._as_saved(number, generation)
 
     def checkpoint(self, state: SearchState) -> None:
         """Store the estimator's state, but for what it can count again, and have the disk confirm
@@ -143,7 +143,7 @@ class ActiveRun:
         session.ended, session.status, session.reason = metadata.now(), status, reason
         metadata.write(self.record.store, facts)
 
-    def _saved(self, number: int, generation: Generation) -> SavedGeneration:
+    def _as_saved(self, number: int, generation: Generation) -> SavedGeneration:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 

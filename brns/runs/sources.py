@@ -66,14 +66,14 @@ class Source:
         """Name to source; of a function without any a digest of what Python compiled."""
         texts = dict(self.values)
         for name, functions in self.functions.items():
-            texts[name] = texts.get(name, "") + "".join(map(_text, functions))
+            texts[name] = texts.get(name, "") + "".join(map(_read_source, functions))
         return texts
 
     def _collect(self, thing: Any, name: str = "") -> None:
         """Add the user's functions that a thing is or holds, and its value if it has a name."""
         plain = _is_plain_value(thing)
         if name and (plain or _is_alias(name, thing)):
-            line = _assignment(name, thing)
+            line = _format_value(name, thing)
             if line not in self.values.get(name, ""):
                 self.values[name] = self.values.get(name, "") + line
         if plain:
@@ -175,7 +175,7 @@ class Source:
             if cell != types.CellType():  # an empty one
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
-        names = _names(code)
+        names = _names_in(code)
         for used in sorted(names & function.__globals__.keys()):
             self._collect_used(used, function.__globals__[used], names)
 
@@ -198,7 +198,7 @@ def difference(
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):
         was, text = before.get(name, ""), now.texts.get(name, "")
-        if name not in changing and _meaning(was) != _meaning(text):
+        if name not in changing and _parse(was) != _parse(text):
             lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
             visible = list(lines)[2:]
             more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
@@ -266,7 +266,7 @@ def _is_alias(name: str, value: Any) -> bool:
     return isinstance(original, str) and original != name.rpartition(".")[2]
 
 
-def _assignment(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     """A value as a line; of a long one a digest."""
     text = repr(part_to_json(value))
     if isinstance(value, np.ndarray | jax.Array):
@@ -276,7 +276,7 @@ def _assignment(name: str, value: Any) -> str:
     return f"{name} = {text}\n"
 
 
-def _text(function: types.FunctionType) -> str:
+def _read_source(function: types.FunctionType) -> str:
     code = function.__code__
     if code.co_name != "<lambda>":  # whose line may say other things too
         try:
@@ -295,16 +295,16 @@ def _digest(code: types.CodeType) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
-def _names(code: types.CodeType) -> set[str]:
+def _names_in(code: types.CodeType) -> set[str]:
     """The names that a function and the functions within it use."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
+            names |= _names_in(constant)
     return names
 
 
-def _meaning(text: str) -> str:
+def _parse(text: str) -> str:
     """The text without comments, docstrings, and the way that it is set."""
     try:
         tree = ast.parse(text)

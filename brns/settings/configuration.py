@@ -68,15 +68,15 @@ def validate(what: str, hint: Any, value: Any, document: bool = False) -> Any:
 
     try:
         if document:
-            return _validator(hint).validate_json(json.dumps(value))
-        return _validator(hint).validate_python(_as_python(value))
+            return _make_validator(hint).validate_json(json.dumps(value))
+        return _make_validator(hint).validate_python(_as_python(value))
     except pydantic.ValidationError as error:
         reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r:.80}") from None
 
 
 @functools.cache
-def _validator(hint: Any) -> Any:
+def _make_validator(hint: Any) -> Any:
     import pydantic
 
     config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)

@@ -83,7 +83,7 @@ class FunctionalTask(eqx.Module):
         check_settings(self, steps=(self.steps >= 1, "at least 1"))
         try:
             actions = operator.index(self.env.action_size)
-            self._raw, state = _first(self.env.reset)
+            self._raw, state = _try_reset(self.env.reset)
             _ = state.reward, state.done
             (observations,) = jax.eval_shape(self.observe, state).shape
         except (AttributeError, TypeError, ValueError) as error:
@@ -141,12 +141,12 @@ class FunctionalTask(eqx.Module):
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
             action = _one_hot(action, choices) if choices else action
             state = self.env.step(state, action)
-            reward = jnp.where(done, 0.0, _scalar("reward", state.reward))
+            reward = jnp.where(done, 0.0, _as_scalar("reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
-            return (state, done | _scalar("done", state.done).astype(bool)), happened
+            return (state, done | _as_scalar("done", state.done).astype(bool)), happened
 
         state = self.env.reset(jax.random.key_data(key) if self._raw else key)
-        begun = state, _scalar("done", state.done).astype(bool)
+        begun = state, _as_scalar("done", state.done).astype(bool)
         (_, done), happened = jax.lax.scan(advance, begun, length=self.steps)
         later, rewards, actions, living = happened
         length = living.sum()
@@ -187,7 +187,7 @@ def _is_hashable(env: Any) -> bool:
     return True
 
 
-def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
+def _try_reset(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
     """Whether `reset` takes a key's two words, as older code does, and the shapes of its state."""
     key = jax.random.key(0)
     try:
@@ -198,7 +198,7 @@ def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
         raise
 
 
-def _scalar(name: str, value: Any) -> Array:
+def _as_scalar(name: str, value: Any) -> Array:
     if jnp.size(value) != 1:
         raise ValueError(f"a state's {name} must be one number; got shape {jnp.shape(value)}")
     return jnp.reshape(value, ())

@@ -69,7 +69,7 @@ def initialize(pickled: bytes | None) -> None:
     """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
     jax.block_until_ready(jax.random.bits(jax.random.key(0)))  # no chunk's timeout counts it
     if pickled is not None:
-        _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
+        _call_or_fail("the initializer", lambda: pickle.loads(pickled)())
 
 
 def registered() -> list[bytes]:
@@ -88,13 +88,13 @@ def unpack(digest: str, content: bytes) -> list[str]:
     """Take a task by its digest, with the environments of its program; gives the digests of all
     that are held then. A `WorkerError` where it cannot be unpickled.
     """
-    _tasks[digest] = _or_worker_error("the task", lambda: _unpickled(content))
+    _tasks[digest] = _call_or_fail("the task", lambda: _unpickle(content))
     while len(_tasks) > HELD:
         del _tasks[next(iter(_tasks))]
     return list(_tasks)
 
 
-def _unpickled(content: bytes) -> Task:
+def _unpickle(content: bytes) -> Task:
     environments, task = pickle.loads(content)
     if environments:
         import gymnasium
@@ -106,7 +106,7 @@ def _unpickled(content: bytes) -> Task:
     return pickle.loads(task)
 
 
-def _or_worker_error(what: str, call: Callable[[], Any]) -> Any:
+def _call_or_fail(what: str, call: Callable[[], Any]) -> Any:
     """What the call gives. Errors become texts: one of the user's own might not be picklable."""
     try:
         return call()

@@ -99,7 +99,7 @@ def tables(obstacles: bytes) -> Tables:
         clear = seen(0, 0).copy()
         moves = np.zeros((k, k), np.uint8)
         goals = []
-        for pixels in _line(end_i, end_j):
+        for pixels in _trace_line(end_i, end_j):
             for i, j in pixels:
                 clear &= seen(i, j)
             moves += clear
@@ -122,7 +122,7 @@ def _laser_ends() -> list[tuple[int, int]]:
     return offsets
 
 
-def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
+def _trace_line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
     """The line of pixels from (0, 0): for each move the pixels that it touches, its goal last.
 
     Bresenham's algorithm in its supercover form (Dedu 2001): a diagonal move also touches the
