@@ -24,11 +24,7 @@ def format_range(numbers: list[int]) -> str:
 
 
 def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV under the names of all columns.
-
-    Args:
-        rows: name to value; what a row lacks is empty.
-    """
+    """Rows as CSV under the names of all columns; what a row lacks is empty."""
     text = io.StringIO()
     columns = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")
@@ -47,6 +43,8 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def escape_control(text: str) -> str:
     """The text with its control characters escaped, which a terminal would obey."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )
+    shown = []
+    for c in text:
+        plain = c.isprintable() or c == "\n"
+        shown.append(c if plain else c.encode("unicode_escape").decode())
+    return "".join(shown)

@@ -24,9 +24,7 @@ Products of folded transposes would be Eigen's.
 
 @cache
 def _options() -> dict[str, str]:
-    """Those of this machine: none for accelerators,
-    and none where JAX's compiler does not know them.
-    """
+    """Those of a CPU, where JAX's compiler knows them."""
     if jax.default_backend() != "cpu":
         return {}
     try:

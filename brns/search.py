@@ -272,9 +272,9 @@ class NoveltySearch(eqx.Module):
     @property
     def mixture(self) -> MixedMutation:
         """The variation operator; one that is no mixture as a mixture of one."""
-        return (
-            self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
-        )
+        if isinstance(self.mutate, MixedMutation):
+            return self.mutate
+        return MixedMutation((self.mutate,))
 
 
 def _check_given(key: Any, *states: Any) -> None:
@@ -289,18 +289,10 @@ def _check_given(key: Any, *states: Any) -> None:
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
     """Refuse a generation that is not what the contracts of mutation, task, estimator and selection
-    say.
+    say: genotypes outside the box, what is not finite, and survivors of whom one lives on twice.
 
-    `tell` does so too; one that is compiled with a task cannot.
-
-    Args:
-        search: the search that made it.
-        number: of the generation.
-        generation: with its values, on the host where it is read anyway.
-
-    Raises:
-        ValueError: for genotypes outside the box, for what is not finite, and for survivors of whom
-            one lives on twice.
+    `tell` does so too; one that is compiled with a task cannot. The generation has its values, on
+    the host where it is read anyway.
     """
     space = search.task.genotype_space
     check_inside("mutate", search.mutate, generation.offspring.genotype, space)
@@ -375,7 +367,7 @@ def _tell(
         mate=offspring.mate,
         operator=offspring.operator.astype(jnp.int8),
     )
-    children = _filled(children, parents)
+    children = _fill_failed(children, parents)
     union = unite(parents, children)
     with compiling("estimator", estimator):
         novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
@@ -383,9 +375,9 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     with compiling("select", select):
-        rows = select(_last(union), mu)
+        rows = select(_rank_failed_last(union), mu)
     check_rows(select, rows, mu)
-    rows = _living(union, _repeated(rows, mu + n))
+    rows = _replace_failed(union, _fill_absent(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     with compiling("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
@@ -396,10 +388,8 @@ def _tell(
     return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation
 
 
-def _filled(children: Population, parents: Population) -> Population:
-    """The children, those that failed with the numbers of a parent,
-    so that nobody computes with NaN.
-    """
+def _fill_failed(children: Population, parents: Population) -> Population:
+    """The children, those that failed with a parent's numbers, so that nobody computes with NaN."""
     like = jnp.arange(len(children.id)) % len(parents.id)
     return children._replace(
         descriptor=jnp.where(
@@ -410,10 +400,8 @@ def _filled(children: Population, parents: Population) -> Population:
     )
 
 
-def _last(union: Population) -> Population:
-    """The union, of which those who failed are as little novel and as
-    little fit as the last of the others.
-    """
+def _rank_failed_last(union: Population) -> Population:
+    """The union, of which those who failed are no better than the last of the others."""
 
     def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:
         return jnp.where(union.failed, jnp.min(jnp.where(union.failed, jnp.inf, column)), column)
@@ -421,16 +409,14 @@ def _last(union: Population) -> Population:
     return union._replace(novelty=lowered(union.novelty), fitness=lowered(union.fitness))
 
 
-def _repeated(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
-    """The selected rows; in place of those that there are not another one again, which is refused
-    when it has values.
-    """
+def _fill_absent(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
+    """The selected rows, those that there are not replaced by others, which is refused later."""
     rows = jnp.asarray(rows)
     present = (rows >= 0) & (rows < number)
     return jnp.where(present, rows, jnp.clip(rows[jnp.argmax(present)], 0, number - 1))
 
 
-def _living(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
+def _replace_failed(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
     """The selected rows; in place of those who failed the most novel of those not selected."""
     selected = jnp.zeros(len(union.id), bool).at[rows].set(True)
     others = jnp.lexsort((-union.novelty, union.failed | selected))

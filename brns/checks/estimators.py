@@ -79,5 +79,6 @@ def _run_three_generations(
 
 
 def _check_close(actual: Any, expected: Any, law: str) -> None:
-    if not np.allclose(actual, expected, rtol=1e-4, atol=1e-5 * float(np.max(np.abs(expected)))):
+    largest = float(np.max(np.abs(expected)))
+    if not np.allclose(actual, expected, rtol=1e-4, atol=1e-5 * largest):
         raise ValueError(f"{law}; it gave {actual[:3]} in place of {expected[:3]}")

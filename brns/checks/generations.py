@@ -37,9 +37,7 @@ def check_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) 
 
 
 def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box) -> None:
-    """Refuse genotypes outside the genotype space, or that are no numbers; traced ones are not
-    looked at.
-    """
+    """Refuse genotypes outside the genotype space, and what is no number, unless it is traced."""
     if isinstance(genotypes, Tracer):
         return
     rows = np.asarray(genotypes)
@@ -80,9 +78,7 @@ def check_distinct(select: Selection, survivors: Population) -> None:
 
 
 def check_finite(number: int, generation: Generation) -> None:
-    """Refuse a generation that holds what is not a finite number, but of who failed, or of which
-    all failed.
-    """
+    """Refuse a generation all of which failed, or of whose others a number is not finite."""
     if generation.offspring.failed.all():
         raise ValueError(
             f"all {len(generation.offspring.id)} of generation {number} failed. {SAFE}"
@@ -125,9 +121,7 @@ def check_state(number: int, state: PyTree) -> None:
 
 @contextlib.contextmanager
 def explain_tracing(task: Task) -> Generator[None, None, None]:
-    """An error of JAX becomes one that says what is wrong with a task; another gets a note of how
-    to go on without whom it met.
-    """
+    """Explain an error of JAX in a task's code; another gets a note of how to go on without it."""
     try:
         yield
     except Exception as error:

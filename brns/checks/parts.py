@@ -25,8 +25,8 @@ REFUSED_MODES = {
 
 
 def check_part(name: str, part: Any, contract: type) -> None:
-    """Refuse a part of a search that is a class, or lacks what its protocol asks for; and modes of
-    JAX under which no part compiles.
+    """Refuse a part that is a class or lacks what its protocol asks for, and modes of JAX under
+    which no part compiles.
     """
     for mode, value in REFUSED_MODES.items():
         if getattr(jax.config, mode) == value:
@@ -70,9 +70,7 @@ def compiling(name: str, part: Any) -> Generator[None, None, None]:
 
 
 def check_types(part: Any) -> None:
-    """Refuse a part of which a setting is of another type than it says: a number, text, a choice,
-    a tuple of these, or a function.
-    """
+    """Refuse a part of which a plain setting, or a function, has another type than it says."""
     for name, hint in typing.get_type_hints(type(part)).items():
         if name.startswith("_") or not is_plain(hint, functions=True):
             continue
@@ -81,12 +79,7 @@ def check_types(part: Any) -> None:
 
 
 def check_settings(part: Any, **rules: tuple[Any, str]) -> None:
-    """Refuse a part whose setting breaks its rule.
-
-    Args:
-        part: of a search.
-        rules: of each setting, whether it holds and how it reads.
-    """
+    """Refuse a part whose setting breaks its rule: of each whether it holds, and how it reads."""
     for name, (holds, rule) in rules.items():
         if not holds:
             setting = f"{type(part).__name__}.{name}"

@@ -46,9 +46,7 @@ def main() -> None:
 
 
 def _log() -> None:
-    """What the library logs goes to the standard error: without a terminal, where no bar is,
-    how a run goes too.
-    """
+    """Show what the library logs; without a terminal, where no bar is, how a run goes too."""
     seen = sys.stderr.isatty()
     text = "%(message)s" if seen else "%(asctime)s %(message)s"
     logging.basicConfig(format=text, datefmt="%Y-%m-%d %H:%M:%S")

@@ -58,14 +58,9 @@ VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
 def conclude(
     directory: Path, records: Sequence[Record], redraw: bool = False, details: bool = False
 ) -> None:
-    """Print a table for each method, what it says, how the runs ended,
-    and draw the pictures that they lack.
-
-    Args:
-        directory: As the user calls it.
-        records: Its runs.
-        redraw: Draw the pictures that are there, too.
-        details: Show all numbers and what they mean.
+    """Print a table for each method, what it says, and how the runs ended, and draw the pictures
+    that they lack, or all of them anew (`redraw`). With `details` all numbers are shown, and what
+    they mean.
     """
     measured = track(records, "measuring", len(records))
     without = () if details else DETAILS
@@ -75,9 +70,9 @@ def conclude(
     }
     for label, runs in methods(records).items():
         # A table's own title would be cut to the table's width.
-        say(f"{directory}: {_title(label, runs[0])}", style="bold")
+        say(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
-        console.print(_table(runs, base))
+        console.print(_make_table(runs, base))
         for line in verdicts(base):
             say(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
@@ -85,12 +80,12 @@ def conclude(
     if "coverage_evaluated" in there:
         cells = " x ".join(map(str, grid(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
-    notes += map(_failures, records)
+    notes += map(_tell_failures, records)
     notes += dict.fromkeys(describe_origin(record.metadata) for record in records)
     notes.append(explain_left_out(records))
     spans: dict[str, float] = {}
     for record in records:
-        words = _ending(record)
+        words = _tell_ending(record)
         spans[words] = max(spans.get(words, 0.0), record.seconds)
     for words, seconds in spans.items():
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
@@ -116,7 +111,7 @@ def _draw(directory: Path, records: Sequence[Record], redraw: bool) -> None:
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
 
 
-def _failures(record: Record) -> str:
+def _tell_failures(record: Record) -> str:
     """Who failed in a run, and where to read why; empty where nobody did."""
     failures = record.failures
     if not failures:
@@ -129,7 +124,7 @@ def _failures(record: Record) -> str:
     )
 
 
-def _title(label: str, record: Record) -> str:
+def _make_title(label: str, record: Record) -> str:
     """Such as `maze, counts, mixed mutation`, with the task's changed settings."""
     metadata = record.metadata
     task = {name: value for name, value in metadata.changed.items() if name.startswith("task.")}
@@ -140,7 +135,7 @@ def _title(label: str, record: Record) -> str:
     return ", ".join(filter(None, words))
 
 
-def _ending(record: Record) -> str:
+def _tell_ending(record: Record) -> str:
     """Why a run ended, or that it goes on; what it took is still to follow."""
     last, planned = record.last, record.planned
     reason = f" ({record.reason})" if record.reason else ""
@@ -157,9 +152,7 @@ def _ending(record: Record) -> str:
 
 
 def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`; of several seeds
-    with the mean, and in how many it is so.
-    """
+    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`."""
     lines = []
     for name, (limits, verdict) in VERDICTS.items():
         values = [row[name] for row in rows if name in row]
@@ -189,9 +182,11 @@ def print_json(records: Sequence[Record]) -> None:
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 
-def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
+def _make_table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
     several = len(runs) > 1
-    heads = ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]
+    heads = [f"seed {runs[0].seed}"]
+    if several:
+        heads = ["mean", "deviation", "least", "most", "seeds"]
     table = Table(box=None, header_style="bold")
     table.add_column()
     for head in heads:

@@ -2,6 +2,8 @@
 `report` and `movie`.
 """
 
+import dataclasses
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,12 +11,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, class_settings, settings_of
 from brns.settings.configuration import settings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, did_you_mean
 
 DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
 """the parts of a search that says nothing else"""
+Settings = Mapping[str, tuple[Any, str]]
+"""each by name with its value and its meaning"""
 
 
 def runs(
@@ -81,16 +84,17 @@ def list_(
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(part.place, settings_of(part))
+            _print_settings(part.place, _defaults(part.attribute, part.settings))
         return
     setting = name.rpartition(".")[2]
-    searchs = class_settings("NoveltySearch")
-    holders = [part for part in PARTS if setting in settings_of(part)]
+    searchs = _defaults("NoveltySearch")
+    known = {part.name: _defaults(part.attribute, part.settings) for part in PARTS}
+    holders = [part for part in PARTS if setting in known[part.name]]
     if not holders and setting not in searchs:
-        inner = (key for part in PARTS for key in settings_of(part))
+        names = {*current, *searchs}.union(*known.values())
         raise SettingsError(
             f"NAME must be one of {', '.join(current)}, or a setting; got "
-            f"{name!r}{did_you_mean(name, {*current, *searchs, *inner})}"
+            f"{name!r}{did_you_mean(name, names)}"
         )
     console.print(f"{setting} is a setting of what follows, as it is by default there:")
     if setting in searchs:
@@ -98,7 +102,15 @@ def list_(
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
         console.print(f"{part.option}  {part.meaning}", style="bold")
-        _print_settings(part.place, {setting: settings_of(part)[setting]})
+        _print_settings(part.place, {setting: known[part.name][setting]})
+
+
+def _defaults(attribute: str, preset: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of a class in `brns`, as they are by default or in a preset."""
+    part = getattr(importlib.import_module("brns"), attribute)
+    values: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(part)}
+    values |= preset or {}
+    return {name: (values[name], meaning) for name, (_, meaning) in settings(part).items()}
 
 
 def _print_experiment(world: str) -> None:
@@ -113,11 +125,11 @@ def _print_experiment(world: str) -> None:
             console.print(f"{place}: {CLASSES[type(part).__name__].name}")
         values = {}
         for name, (_, meaning) in settings(type(part)).items():
-            values[name] = Setting(getattr(part, name), meaning)
+            values[name] = getattr(part, name), meaning
         _print_settings(place, values)
 
 
-def _print_settings(place: str, values: Mapping[str, Setting]) -> None:
+def _print_settings(place: str, values: Settings) -> None:
     """A line for each setting: how it is set to what it is by default, and what it means."""
     from rich.table import Table
 
@@ -209,7 +221,7 @@ def figure(
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
-    shape = _shape(cells) if cells else None
+    shape = _parse_cells(cells) if cells else None
     prepared = prepare(name, load_records(directories, search), over=over, shape=shape)
     save(prepared.draw(width=width), out)
     typer.echo(f"Figure: {out}")
@@ -218,7 +230,7 @@ def figure(
         typer.echo(f"Numbers: {data}")
 
 
-def _shape(cells: str) -> tuple[int, ...]:
+def _parse_cells(cells: str) -> tuple[int, ...]:
     """The numbers in a text such as `12,12`."""
     numbers = cells.split(",")
     if not all(number.strip().isdecimal() for number in numbers):

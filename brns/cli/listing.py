@@ -63,10 +63,10 @@ class RunLine(NamedTuple):
 
 
 def runs_below(directory: Path) -> list[Path]:
-    """The run in a directory, or all runs anywhere below it, in the order of their paths.
+    """The run in a directory, or all runs anywhere below it, in the order of their paths; a
+    `SettingsError` where there is none.
 
-    What is hidden in it, or within a run, is left out; links are followed. A `SettingsError` says
-    that there is none.
+    What is hidden in it, or within a run, is left out; links are followed.
     """
     runs = []
     for folder, below, files in os.walk(directory, followlinks=True):
@@ -97,13 +97,13 @@ def list_runs(directory: Path) -> list[RunLine]:
     lines = []
     for path in runs_below(directory):
         try:
-            lines.append(_read(path))
+            lines.append(_read_run(path))
         except Exception as error:  # a damaged run does not end the listing of the others
             lines.append(RunLine(path, "damaged", f"{error or type(error).__name__}"))
     return lines
 
 
-def _read(path: Path) -> RunLine:
+def _read_run(path: Path) -> RunLine:
     store = Store(path)
     running = store.is_running()  # first: a run that ends meanwhile is running, not interrupted
     facts = json.loads(store.read_facts())
@@ -134,8 +134,8 @@ def _read(path: Path) -> RunLine:
         seed=facts["seed"],
         solutions=int(row["solutions"]) if row else None,
         first_solved=next((int(row["generation"]) for row in rows if int(row["solutions"])), None),
-        coverage_evaluated=_share(row.get("coverage_evaluated")),
-        coverage_survivors=_share(row.get("coverage_survivors")),
+        coverage_evaluated=_parse_share(row.get("coverage_evaluated")),
+        coverage_survivors=_parse_share(row.get("coverage_survivors")),
         began=spans[0][0] if spans else None,
         ended=spans[-1][1] if spans and not running else None,
         seconds=sum((end - begin).total_seconds() for begin, end in spans),
@@ -143,20 +143,15 @@ def _read(path: Path) -> RunLine:
     )
 
 
-def _share(text: str | None) -> float | None:
+def _parse_share(text: str | None) -> float | None:
     return float(text) if text else None
 
 
 def chosen_runs(
     directory: Path, filters: Sequence[str] = (), sort: str | None = None, reverse: bool = False
 ) -> list[RunLine]:
-    """Some of the runs below a directory, in some order.
-
-    Args:
-        directory: As for `runs_below`.
-        filters: Such as `state=failed` or `task=maze`: all must be so.
-        sort: The name of a column; runs without a value come last.
-        reverse: Whether the largest comes first.
+    """The runs below a directory for which all filters hold, such as `state=failed`, sorted by a
+    column; those without a value come last.
     """
     rows = list_runs(directory)
     for text in filters:
@@ -204,7 +199,7 @@ def _print_pairs(directory: Path, rows: Sequence[RunLine]) -> None:
         words = ", ".join(filter(None, [*about, row.changed, row.note]))
         name = Text(f"{row.path.relative_to(directory)}", "bold")
         console.print(name.append(f"  {escape_control(words)}", "not bold dim"))
-        cells = line.format(*_cells(row), _minute(row.began))
+        cells = line.format(*_format_cells(row), _format_date(row.began))
         text = Text(cells.rstrip())
         text.stylize(COLORS.get(row.state, ""), 2, 17)
         console.print(text)
@@ -223,13 +218,18 @@ def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:
         table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
     for row in rows:
         texts = [row.task, row.estimator, format_number(row.seed), _percent(row.coverage_survivors)]
-        texts += [_minute(row.began), _minute(row.ended), row.machine, row.note or row.changed]
+        texts += [
+            _format_date(row.began),
+            _format_date(row.ended),
+            row.machine,
+            row.note or row.changed,
+        ]
         name = f"{row.path.relative_to(directory)}"
-        table.add_row(name, *_cells(row), *map(escape_control, texts))
+        table.add_row(name, *_format_cells(row), *map(escape_control, texts))
     Console(highlight=False, markup=False, width=1000).print(table)
 
 
-def _cells(row: RunLine) -> list[str]:
+def _format_cells(row: RunLine) -> list[str]:
     """The columns that both tables have."""
     return [
         row.state_text,
@@ -237,7 +237,7 @@ def _cells(row: RunLine) -> list[str]:
         format_number(row.solutions),
         format_number(row.first_solved),
         _percent(row.coverage_evaluated),
-        _duration(row.seconds),
+        _format_time(row.seconds),
     ]
 
 
@@ -245,12 +245,12 @@ def _percent(share: float | None) -> str:
     return format_number(None) if share is None else f"{share:.0%}"
 
 
-def _duration(seconds: float | None) -> str:
+def _format_time(seconds: float | None) -> str:
     if seconds is None:
         return format_number(None)
     return f"{datetime.timedelta(seconds=round(seconds))}"
 
 
-def _minute(when: datetime.datetime | None) -> str:
+def _format_date(when: datetime.datetime | None) -> str:
     """In the time of this place."""
     return "" if when is None else f"{when.astimezone():%Y-%m-%d %H:%M}"

@@ -8,8 +8,8 @@ from brns.settings.parts import SettingsError
 
 
 def find_module(text: str) -> None:
-    """A `SettingsError` where Python finds no module of what `module:object` names, in the current
-    directory or elsewhere; nothing is imported.
+    """A `SettingsError` where Python finds no module that `module:object` names; nothing is
+    imported.
     """
     here = os.getcwd()
     if here not in sys.path:

@@ -35,7 +35,8 @@ def default_out(
     names = [name.replace(":", "-") for name in (experiment, estimator) if name]
     for change in sorted(changes):
         setting, _, value = change.partition("=")
-        names.append(f"{_as_file_name(setting.strip().rpartition('.')[2])}={_as_file_name(value)}")
+        name = _as_file_name(setting.strip().rpartition(".")[2])
+        names.append(f"{name}={_as_file_name(value)}")
     names.append(f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}")
     return Path("runs") / "-".join(names)
 
@@ -72,9 +73,7 @@ def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
 
 
 def load_object(text: str) -> Any:
-    """What `module:object` names, of which the code is run; of a function or a class without
-    arguments, what calling it gives.
-    """
+    """What `module:object` names, of which the code is run; of a function or class its result."""
     find_module(text)
     try:
         target = pkgutil.resolve_name(text)
@@ -99,9 +98,8 @@ def with_workers(
     failures: float | None,
     log: Path | None,
 ) -> Generator[NoveltySearch, None, None]:
-    """The search with its task evaluated by workers until the block ends, if any are asked for.
-
-    With `failures` alone it is evaluated here, and goes on without individuals that fail.
+    """The search with its task evaluated by workers until the block ends, if any are asked for;
+    with `failures` alone it is evaluated here.
     """
     for option, value in {"--timeout": timeout, "--worker-log": log}.items():
         if workers is None and value is not None:
@@ -130,9 +128,7 @@ def with_workers(
 
 @contextlib.contextmanager
 def name_resume(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
-    """Within the block a `KeyboardInterrupt`, or an error of the task, names the command that goes
-    on with the run in `out`, for which it may need `searches` of a user's.
-    """
+    """Within the block an interrupt, or an error of the task, names the command that goes on."""
     words = ["brns", "resume", str(out)]
     for text in searches:
         words += ["--search", text]
@@ -180,9 +176,7 @@ def _with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
 
 
 def _with_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
-    """The search with all that a command line can change as the record has it: settings,
-    operators, chunks.
-    """
+    """The search with all that a command line can change as the record has it."""
     described = record.experiment["task"]
     task = part_from_json(record.world, innermost(search.task))
     if described["name"] == "Chunked":

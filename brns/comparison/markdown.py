@@ -10,14 +10,8 @@ from brns.runs import provenance
 
 
 def check_page(page: Path, heading: str) -> None:
-    """Check that a page may be written over.
-
-    Args:
-        page: its file.
-        heading: with which ours begin.
-
-    Raises:
-        ValueError: where there is a page that begins otherwise: it is another's.
+    """A `ValueError` where a page would be written over that does not begin with our heading: it is
+    another's.
     """
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
         raise ValueError(
@@ -26,11 +20,7 @@ def check_page(page: Path, heading: str) -> None:
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown.
-
-    Args:
-        lines: of cells; the first is the head.
-    """
+    """A table in Markdown; the first line is the head."""
     head, *rows = lines
     written = []
     for line in (head, ["---"] * len(head), *rows):
@@ -44,12 +34,8 @@ def provenance_text(
     made: Sequence[Mapping[str, Any]] = (),
     measured: Mapping[str, Any] | None = None,
 ) -> str:
-    """Where a page's numbers come from, in Markdown.
-
-    Args:
-        scale: of the runs, in words.
-        made: which processes made them, where others did, with the names of theirs as `rows`.
-        measured: which process measured them; by default this one.
+    """Where a page's numbers come from, in Markdown: which processes made the runs, where others
+    did, with the names of theirs as `rows`; and which measured them, by default this one.
     """
     measured = measured or provenance.describe_process()
     command, text = f"Command: `{measured['command']}`.", provenance.text(measured)

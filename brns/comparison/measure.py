@@ -70,27 +70,17 @@ def run_method(
     stop: Event | None = None,
     peer: Peer | None = None,
 ) -> MethodResult:
-    """The numbers of a search in a world. The same list of seeds gives the same bits on one machine
-    and its versions.
+    """The numbers of a search in a world, whose seeds go on side by side as those of a run. The
+    same list of seeds gives the same bits on one machine and its versions.
 
-    Args:
-        search: with the world's task.
-        world: of which cells and generations are taken.
-        seeds: side by side as those of a run.
-        stop: once it is set, the work ends after a generation.
-        peer: a method of pyribs in the search's place, with its founders and as many evaluations.
-
-    Returns:
-        Row s is of the s-th seed.
-
-    Raises:
-        CancelledError: where `stop` was set.
+    A peer of pyribs stands in the search's place, with its founders and as many evaluations. Once
+    `stop` is set, the work ends after a generation with a `CancelledError`.
     """
     generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
     founders = stack([state.population for state in states])
-    visited = np.array(_visited(world.cells, founders))
+    visited = np.array(_find_visited(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
@@ -109,15 +99,17 @@ def run_method(
             for _, generation in () if peer else after:
                 check_generation(search, number, generation)
             born = stack(after if peer else [generation.offspring for _, generation in after])
-            visited |= np.asarray(_visited(world.cells, born))
+            visited |= np.asarray(_find_visited(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
             if number in when and not peer:
                 now = stack([state for state, _ in after])
                 populations.append(now.population.descriptor)
                 for i, points in enumerate(populations):
-                    q[:, i, len(populations) - 1] = _novelty(search.estimator, now, points)
-    eta, kappa = np.array([(np.nan, np.nan) if peer else _cycling(matrix) for matrix in q]).T
+                    q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
+    eta, kappa = np.array(
+        [(np.nan, np.nan) if peer else _measure_cycling(matrix) for matrix in q]
+    ).T
     return MethodResult(
         covered=np.array(covered, np.float64)[moments(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
@@ -138,11 +130,11 @@ def _peer_steps(
 
 
 @eqx.filter_jit
-def _visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
+def _find_visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.visited)(individuals)
 
 
-def _cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
+def _measure_cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
     ratio, at_birth = cycling.eta(q), np.diag(q)[:, None]
     finite = ratio[np.isfinite(ratio)]
     share = cycling.kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)
@@ -150,7 +142,7 @@ def _cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
 
 
 @eqx.filter_jit
-def _novelty(
+def _mean_novelty(
     estimator: Any, states: SearchState, behaviors: Float[Array, "s n d"]
 ) -> Float[Array, " s"]:
     """The mean novelty of a kept population by the state of now, of every seed: Q(i, j)."""

@@ -38,13 +38,8 @@ COLUMNS = 4
 
 
 def page_path(out: Path) -> Path:
-    """Where the page of a comparison is: OUT.md beside the folder OUT.
-
-    Args:
-        out: the folder.
-
-    Raises:
-        ValueError: where that is another page.
+    """Where the page of a comparison is, OUT.md beside the folder OUT; a `ValueError` where that is
+    another page.
     """
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
@@ -63,12 +58,7 @@ def write(comparison: Comparison) -> None:
 
 
 def text(comparison: Comparison, folder: str) -> str:
-    """The page as Markdown; its pictures lie in `folder`.
-
-    Args:
-        comparison: what was compared.
-        folder: of the pictures, as the page names it.
-    """
+    """The page as Markdown; its pictures lie in `folder`."""
     reference = comparison.reference
     kappas = [facts.kappa for world in comparison.results.values() for facts in world.values()]
     unknown = np.isnan(kappas).all(axis=1).any()
@@ -87,28 +77,28 @@ def text(comparison: Comparison, folder: str) -> str:
         f"The share of what {reference} covers, ± the standard deviation over seeds, and in "
         "parentheses the share of seeds in which the method covers more, ties half. **Bold**: "
         "confirmed better; *italic*: confirmed worse.",
-        *(_shares(comparison, fraction) for fraction in FRACTIONS[::-1]),
+        *(_share_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
         "η, and the share κ of later generations in which what was visited became novel again by "
         f"1 % of what it was (over at least {KEPT} generations of each run): the largest over "
         "seeds." + (" pyribs' methods have none." if unknown else ""),
-        _by_world(comparison, _cycling),
+        _by_world(comparison, _format_cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first solution over those.",
-        _by_world(comparison, _first),
+        _by_world(comparison, _format_solved),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
         "ran side by side, and the machine may have had other work: a rough measure, by which "
         "only methods of one commit (below) and one row are compared.",
         _by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",
-        _worlds(comparison),
+        _world_table(comparison),
         provenance_text(f"{len(comparison.seeds)} seeds.", comparison.provenance),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _shares(comparison: Comparison, fraction: float) -> str:
+def _share_table(comparison: Comparison, fraction: float) -> str:
     methods = dict.fromkeys(row.method for row in comparison.verdicts)
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.results.items():
@@ -130,18 +120,18 @@ def _by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> st
     return table(rows)
 
 
-def _cycling(facts: MethodResult) -> str:
+def _format_cycling(facts: MethodResult) -> str:
     if not np.isfinite(facts.eta).any():
         return "-"
     return f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
 
 
-def _first(facts: MethodResult) -> str:
+def _format_solved(facts: MethodResult) -> str:
     solved = facts.first_solved[np.isfinite(facts.first_solved)]
     return f"{len(solved)}: {np.median(solved):g}" if len(solved) else "-"
 
 
-def _worlds(comparison: Comparison) -> str:
+def _world_table(comparison: Comparison) -> str:
     rows = [["world", "what it is", "half", "individuals", "generations", "cells", "counted by"]]
     for name, world in comparison.worlds.items():
         sizes = [f"{world.individuals} + {world.born}", f"{world.generations}"]

@@ -76,7 +76,7 @@ class NoveltyCMA(eqx.Module):
             novelty_threshold=self.threshold * terms.width,
             seed=terms.seed,
         )
-        return _strategies(terms, self.sigma, "nov", archive)
+        return _make_scheduler(terms, self.sigma, "nov", archive)
 
 
 class DensityDescent(eqx.Module):
@@ -98,7 +98,7 @@ class DensityDescent(eqx.Module):
         archive = DensityArchive(
             measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed
         )
-        return _strategies(terms, self.sigma, "density", archive, _cell_archive(terms))
+        return _make_scheduler(terms, self.sigma, "density", archive, _cell_archive(terms))
 
 
 class CMAMAE(eqx.Module):
@@ -114,7 +114,7 @@ class CMAMAE(eqx.Module):
 
     def __call__(self, terms: Terms) -> Any:
         archive = _cell_archive(terms, learning_rate=self.learning_rate, threshold_min=terms.worst)
-        return _strategies(terms, self.sigma, "imp", archive)
+        return _make_scheduler(terms, self.sigma, "imp", archive)
 
 
 class MapElites(eqx.Module):
@@ -147,12 +147,10 @@ PEERS: dict[str, Peer] = {
 }
 
 
-def _strategies(
+def _make_scheduler(
     terms: Terms, sigma: float, ranker: str, archive: Any, restart_from: Any = None
 ) -> Any:
-    """A scheduler of CMA-ES in shares of about 36, as the sources have;
-    it begins again from `restart_from`.
-    """
+    """A scheduler of CMA-ES in shares of about 36, as the sources have."""
     from ribs.emitters import EvolutionStrategyEmitter
     from ribs.schedulers import Scheduler
 
@@ -187,25 +185,15 @@ def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c 
 def offspring_of(
     peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
 ) -> Iterator[Population]:
-    """The generations of a peer in a search's place, without end,
-    after founders that its archives hold from the start.
+    """The generations of a peer in a search's place, from 1 on and without end, after founders that
+    its archives hold from the start. Archives have their cells over those of the world.
 
-    Solutions are points of the unit box over the genotype space,
-    at whose border they are reflected.
-
-    Args:
-        peer: makes the scheduler.
-        search: of which task and sizes are taken.
-        cells: the world's, over which archives have their cells.
-        seed: of the run.
-        state: of generation 0.
-
-    Returns:
-        Generation after generation, from 1 on.
+    Solutions are points of the unit box over the genotype space, at whose border they are
+    reflected.
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space
-    scheduler = peer(_terms(search, cells, founders.fitness, seed))
+    scheduler = peer(_make_terms(search, cells, founders.fitness, seed))
     low, width = np.asarray(box.low), np.asarray(box.high - box.low)
     solutions = (np.asarray(founders.genotype) - low) / width
     for archive in {scheduler.archive, scheduler.result_archive}:
@@ -220,7 +208,9 @@ def offspring_of(
         yield offspring
 
 
-def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:
+def _make_terms(
+    search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int
+) -> Terms:
     """The world's cells where they are a grid over the behavior, else its box."""
     space = search.task.behavior_space
     planar = cells.place is last_two and space.dimension == 2

@@ -101,10 +101,10 @@ def compare(
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
-    worlds, out = _worlds(what, generations, cells), Path(out).absolute()
+    worlds, out = _find_worlds(what, generations, cells), Path(out).absolute()
     page.page_path(out)
     methods = _methods(estimators, mutations or {"": None})
-    jobs = _jobs(what, worlds, methods, seeds, out)
+    jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and too_few(len(seeds), tests):
         LOG.warning("%s", few)
@@ -121,7 +121,7 @@ def compare(
         seeds=seeds,
         reference=reference,
         out=out,
-        mutation=_operators(jobs, mutations or {}),
+        mutation=_name_operators(jobs, mutations or {}),
         provenance=group_by_answer(answers),
         verdicts=judge(results, reference),
     )
@@ -129,7 +129,7 @@ def compare(
     return comparison
 
 
-def _operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
+def _name_operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
     """The operators of all methods in words; of several the methods' names say which."""
     if any(mutations):
         return "each method with the operator that its name says"
@@ -138,7 +138,7 @@ def _operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
     return f"offspring by {' and '.join(names)} mutation"
 
 
-def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
+def _find_worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
     """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if not isinstance(cells, Cells | None):
         raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
@@ -178,7 +178,7 @@ def _methods(
     return methods
 
 
-def _jobs(
+def _make_jobs(
     what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path
 ) -> list[_Job]:
     jobs: dict[Path, _Job] = {}

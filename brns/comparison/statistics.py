@@ -45,14 +45,8 @@ class Verdict(NamedTuple):
 
 
 def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> list[Verdict]:
-    """Every method against the reference in every world, at every fraction of the run.
-
-    Args:
-        results: by world, then by method; row s of all is the same seed.
-        reference: the method's name.
-
-    Returns:
-        Fraction after fraction, with p corrected over all methods and worlds at each.
+    """Every method against the reference in every world, at every fraction of the run, with p
+    corrected over all methods and worlds at each. Row s of all results is the same seed.
     """
     rows = []
     for fraction in FRACTIONS:
@@ -70,14 +64,8 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
 
 
 def too_few(seeds: int, tests: int) -> str:
-    """Whether seeds can confirm nothing in a table of tests.
-
-    Args:
-        seeds: how many.
-        tests: how many, corrected together.
-
-    Returns:
-        A text that says how many seeds are enough; empty where these are.
+    """A text that says how many seeds are enough, where these can confirm nothing in a table of so
+    many tests; else empty.
     """
     enough = enough_seeds(tests)
     return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
@@ -87,14 +75,9 @@ def interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     of_worlds: bool = False,
 ) -> tuple[float, float]:
-    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds.
-
-    Args:
-        pairs: what a method and the reference cover in each world, row s by seed s of both.
-        of_worlds: whether worlds are drawn again too.
-
-    Returns:
-        The 2.5 % and 97.5 % quantiles.
+    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds,
+    and over worlds too. A pair is what method and reference cover in a world, row s by seed s of
+    both.
     """
     generator = np.random.default_rng(0)
     drawn_shares = []
@@ -188,17 +171,19 @@ class Comparison(NamedTuple):
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
-                against = self._against(method, cells)
+                against = self._compare(method, cells)
             lines.append([method, f"{np.mean(shares):.1%}", *against])
         return lines
 
-    def _against(self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]) -> list[str]:
+    def _compare(self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]) -> list[str]:
         ends = [
             row
             for row in self.verdicts
             if row.method == method and row.fraction == 1.0 and row.world in cells
         ]
-        pairs = [(ours, self.results[name][self.reference].at(1.0)) for name, ours in cells.items()]
+        pairs = []
+        for name, ours in cells.items():
+            pairs.append((ours, self.results[name][self.reference].at(1.0)))
         low, high = interval(pairs)
         share = f"{np.mean([row.share for row in ends]):.2f} ({low:.2f} to {high:.2f})"
         outcomes = [row.outcome for row in ends]

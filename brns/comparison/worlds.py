@@ -178,13 +178,8 @@ SUITE = (
 
 
 def world(name: str) -> World:
-    """A world of the suite, or one that `brns run` has.
-
-    Args:
-        name: on the command line.
-
-    Raises:
-        SettingsError: where there is no such name.
+    """A world of the suite, or one that `brns run` has; a `SettingsError` where there is no such
+    name.
     """
     suite = {each.name: each for each in SUITE}
     if name in suite:
@@ -201,19 +196,8 @@ def world(name: str) -> World:
 
 
 def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
-    """A task of your own as a world.
-
-    Args:
-        task: what is evaluated.
-        individuals: mu, and lambda.
-        generations: of each run.
-        cells: where individuals lie; by default 20 x 20 cells over the box of a planar behavior.
-
-    Returns:
-        A world by the name of the task's class.
-
-    Raises:
-        ValueError: without cells, for a behavior that is not planar.
+    """A task of your own as a world, by the name of its class, with cells by default over the box
+    of a planar behavior; a `ValueError` without cells for a behavior that is not planar.
     """
     if cells is None and (dimensions := task.behavior_space.dimension) != 2:
         raise ValueError(
@@ -227,6 +211,6 @@ def of_task(task: Task, individuals: int, generations: int, cells: Cells | None 
 
 def _all_cells(task: Task) -> Cells:
     """Cells over the last two dimensions of the behavior's box."""
-    low, high = (bound.tolist() for bound in (task.behavior_space.low, task.behavior_space.high))
-    (x, y), (right, top) = low[-2:], high[-2:]
+    space = task.behavior_space
+    (x, y), (right, top) = space.low[-2:].tolist(), space.high[-2:].tolist()
     return Cells((x, y), (right, top), 20, 400, "all cells of the box")

@@ -66,15 +66,8 @@ class Box(eqx.Module):
 
 
 def as_real_array(name: str, values: Any, error_start: str) -> Any:
-    """Values as an array of real numbers.
-
-    Args:
-        name: of the values, for errors.
-        values: of NumPy, JAX or any other kind.
-        error_start: how an error begins, such as "a box needs".
-
-    Raises:
-        ValueError: that says what they are, where they are no real numbers or no array.
+    """Values of NumPy, JAX or any other kind as an array of real numbers; a `ValueError`, which
+    begins with `error_start` and the name, where they are none or no array.
     """
     try:
         column = values if isinstance(values, jax.Array) else np.asarray(values)

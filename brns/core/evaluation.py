@@ -10,21 +10,11 @@ from brns.core.population import Evaluation
 
 
 def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
-    """The evaluation as float32 and bool columns.
+    """The evaluation as float32 and bool columns of n rows; a `ValueError`, which names the task,
+    where it is none of n genotypes.
 
     One value of fitness, `solved` or `failed` is everyone's; None, as of a task without a fitness,
     is the default.
-
-    Args:
-        evaluation: what the task returned.
-        n: how many genotypes it was given.
-        task: by which errors are named.
-
-    Returns:
-        An evaluation whose columns have n rows.
-
-    Raises:
-        ValueError: where it is no evaluation of n genotypes.
     """
     must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
@@ -54,17 +44,7 @@ def name_of(part: Any) -> str:
 
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
-    """Check the shape of what an operator or an estimator gave, and that its numbers are real.
-
-    Args:
-        name: of the operator's setting, such as `founders`.
-        part: the operator.
-        actual: what it gave.
-        expected: the shape that the search needs.
-
-    Raises:
-        ValueError: for another shape, and for complex numbers.
-    """
+    """Refuse what a part gave where it has another shape, or complex numbers."""
     if jnp.shape(actual) != expected:
         got = f"{name_of(part)} gave {jnp.shape(actual)}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")

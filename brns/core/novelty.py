@@ -17,8 +17,7 @@ from brns.core.population import Generation, Population
 
 @contextlib.contextmanager
 def in_float32() -> Generator[None, None, None]:
-    """How an estimator's code is compiled: in float32, also with `jax_enable_x64`,
-    and its products in full.
+    """Compile an estimator's code in float32, also with `jax_enable_x64`, and its products in full.
 
     Accelerators' own products are short. A task is compiled as JAX is set.
     """
@@ -47,19 +46,8 @@ def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> 
 def score_novelty(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    r"""$\Omega^g$ of descriptors, in float32.
-
-    Args:
-        estimator: whatever has an estimator's `score`.
-        state: the estimator's.
-        descriptors: `(n, d)` in the units of the behavior space.
-        population: who lives now.
-
-    Returns:
-        Novelty `(n,)` in the estimator's unit.
-
-    Raises:
-        ValueError: where `score` gave another shape.
+    r"""$\Omega^g$ of descriptors, in float32, by whatever has an estimator's `score`; a
+    `ValueError` where that gave another shape.
     """
     with in_float32():
         novelty = estimator.score(state, descriptors, population)
@@ -78,17 +66,7 @@ def update_estimator(
 def init_estimator(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
-    """The founders' novelty, and the estimator's state, which has not learned them yet.
-
-    Args:
-        estimator: whose state it is.
-        space: the behavior space.
-        founders: evaluated, not scored.
-        key: for what is random.
-
-    Returns:
-        The founders with their novelty, and the state.
-    """
+    """The founders with their novelty, and the estimator's state before it learns them."""
     state = init_state(estimator, space, key)
     return founders._replace(
         novelty=score_novelty(estimator, state, founders.descriptor, founders)
@@ -99,9 +77,7 @@ def init_estimator(
 def score_novelty_jit(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    """`score_novelty`, compiled, with the same arguments: measures and pictures ask again and
-    again.
-    """
+    """`score_novelty`, compiled: measures and pictures ask again and again."""
     # A record's arrays are NumPy's, also where `jax.disable_jit` leaves them so.
     state, descriptors, population = jax.tree.map(jnp.asarray, (state, descriptors, population))
     return score_novelty(estimator, state, descriptors, population)

@@ -13,10 +13,8 @@ T = TypeVar("T")
 
 
 def format_columns(rows: Any) -> str:
-    """Columns by name, with types and shapes in place of numbers: `descriptor=f32[100,2]`.
-
-    Args:
-        rows: a NamedTuple of arrays, possibly nested.
+    """Columns by name, possibly nested, with types and shapes in place of numbers:
+    `descriptor=f32[100,2]`.
     """
     return eqx.tree_pformat(rows, width=10_000)
 
@@ -131,12 +129,7 @@ class Generation(NamedTuple):
 
 
 def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
-    """The given rows of every column.
-
-    Args:
-        columns: a NamedTuple of arrays, such as a population.
-        rows: indices, a slice, or one index.
-    """
+    """The given rows of every column of a NamedTuple of arrays, such as a population."""
     return jax.tree.map(lambda column: column[rows], columns)
 
 
@@ -151,13 +144,8 @@ def make_individuals(
     first: Any,
     born: Any,
 ) -> Population:
-    """Individuals without parents, whose novelty is not known yet: zeros.
-
-    Args:
-        genotype: `(n, p)`.
-        evaluation: of these genotypes.
-        first: the id of row 0; the others' follow.
-        born: the generation of birth.
+    """Individuals without parents, whose novelty is not known yet: zeros. Row 0 has the id `first`;
+    the others' follow.
     """
     n = genotype.shape[0]
     nobody = jnp.full(n, -1, jnp.int32)

@@ -108,7 +108,7 @@ class ArchiveKNN(eqx.Module):
         """The archive with `additions` individuals more; see `NoveltyEstimator.update`."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
-        eligible = _living(everyone) & ~_isin(everyone.id, state.id)
+        eligible = _is_living(everyone) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = (
@@ -119,7 +119,9 @@ class ArchiveKNN(eqx.Module):
         selected = jnp.lexsort((rank, ~eligible))[: self.additions]
 
         rows = jnp.where(
-            eligible[selected], self._vacated(state, key_removal, selected.shape[0]), self.capacity
+            eligible[selected],
+            self._choose_rows(state, key_removal, selected.shape[0]),
+            self.capacity,
         )
         entrants = take(everyone, selected)
         entered = jnp.broadcast_to(generation.offspring.born[0], selected.shape)
@@ -130,10 +132,10 @@ class ArchiveKNN(eqx.Module):
             lambda column, new: column.at[rows].set(new, mode="drop"), state, entries
         )
 
-    def _vacated(self, state: Archive, key: Key[Array, ""], number: int) -> Int[Array, " number"]:
-        """The rows that the next entries take: empty ones in order,
-        then those whose entries the rule removes.
-        """
+    def _choose_rows(
+        self, state: Archive, key: Key[Array, ""], number: int
+    ) -> Int[Array, " number"]:
+        """The rows that entries take: empty ones in order, then those that the rule vacates."""
         if self.removal == "random":
             rank = jax.random.uniform(key, state.id.shape)
         elif self.removal == "oldest":
@@ -190,22 +192,20 @@ class PopulationKNN(eqx.Module):
 _isin = partial(jnp.isin, method="binary_search")
 
 
-def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
+def _is_finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     return jnp.all(jnp.isfinite(descriptors), axis=1)
 
 
-def _unit(queries: Float[Array, "n d"], points: Float[Array, "m d"]) -> Float[Array, ""]:
-    """A power of two in which squared distances fit float32:
-    1 unless coordinates are huge or tiny.
-    """
+def _choose_unit(queries: Float[Array, "n d"], points: Float[Array, "m d"]) -> Float[Array, ""]:
+    """A power of two in which squared distances fit float32, mostly 1."""
     finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in (queries, points)]
     largest = jnp.maximum(jnp.max(finite[0], initial=0.0), jnp.max(finite[1], initial=0.0))
     usual = (largest == 0) | ((largest > 2.0**-30) & (largest < 2.0**50))
     return jnp.where(usual, 1.0, jnp.ldexp(jnp.float32(1), jnp.frexp(largest)[1]))
 
 
-def _living(population: Population) -> Bool[Array, " n"]:
-    return _finite(population.descriptor) & ~population.failed
+def _is_living(population: Population) -> Bool[Array, " n"]:
+    return _is_finite(population.descriptor) & ~population.failed
 
 
 def _sparseness(
@@ -214,11 +214,11 @@ def _sparseness(
     population: Population,
     archived: References | None = None,
 ) -> Float[Array, " n"]:
-    living = _living(population)
+    living = _is_living(population)
     references = References(population.descriptor, living)
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
-    unit = _unit(descriptors, references.point)
+    unit = _choose_unit(descriptors, references.point)
     references = references._replace(point=references.point / unit)
     distances = unit * jnp.sqrt(nearest(descriptors / unit, references, k + 1))
     itself = (distances[:, :1] == 0) & jnp.any(living)
@@ -227,4 +227,4 @@ def _sparseness(
     number = jnp.sum(present, axis=1)
     novelty = jnp.sum(jnp.where(present, others, 0.0), axis=1) / number
     novelty = jnp.where(number, novelty, jnp.inf)
-    return jnp.where(_finite(descriptors), novelty, jnp.nan)
+    return jnp.where(_is_finite(descriptors), novelty, jnp.nan)

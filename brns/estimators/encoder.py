@@ -17,22 +17,11 @@ BIAS = 0.3
 def init_weights(
     encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]
 ) -> tuple[PyTree, int]:
-    """The weights of an encoder of the user's own, and the number of its outputs.
+    """The weights of an encoder of the user's own, and the number of its outputs; a `ValueError`
+    where it does not map `(n, d)` to `(n, m)`.
 
     The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every
     key; `with_weights` makes it again.
-
-    Args:
-        encoder: makes the module, `encoder(key, depth)`.
-        d: dimensions of a descriptor.
-        depth: hidden layers.
-        key: for what is drawn.
-
-    Returns:
-        The weights, and m.
-
-    Raises:
-        ValueError: where the module does not map `(n, d)` to `(n, m)`.
     """
     network = encoder(key, depth)
     outputs = jax.eval_shape(network, jax.ShapeDtypeStruct((2, d), jnp.float32))
@@ -44,16 +33,7 @@ def init_weights(
 
 
 def with_weights(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
-    """The user's encoder with these weights.
-
-    Args:
-        encoder: makes the module, `encoder(key, depth)`.
-        weights: as `init_weights` gave them.
-        depth: hidden layers, the same as there.
-
-    Returns:
-        The module, from `(n, d)` to `(n, m)`.
-    """
+    """The user's encoder with the weights that `init_weights` gave, of the same depth."""
     others = []
 
     def make(key: Key[Array, ""]) -> None:

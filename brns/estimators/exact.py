@@ -231,19 +231,11 @@ def _precision(state: ExactState) -> np.ndarray:
 def posterior_variance(
     rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularization: float
 ) -> Float[Array, " k"]:
-    r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen:
-    a sum of squares.
+    r"""What is left of novelty $|z|^2$, $z = R \phi$ of each row, once n more behaviors Z are seen
+    (rows of zeros do not count): a sum of squares.
 
     It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q
     Q^\top z|^2$.
-
-    Args:
-        rows: z of the k behaviors whose novelty is asked for.
-        seen: Z, zeros in rows that do not count.
-        regularization: lambda.
-
-    Returns:
-        The novelty that is left, `(k,)`, from 0 on.
     """
     basis, triangle = _factor(seen, regularization)
     along = rows if basis is None else rows @ basis
@@ -254,18 +246,10 @@ def posterior_variance(
 def update_root(
     root: Float[Array, "m m"], seen: Float[Array, "n m"], regularization: float
 ) -> Float[Array, "m m"]:
-    r"""R after n more behaviors $Z = \Phi R^\top$, so that
-    $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
+    r"""R after n more behaviors $Z = \Phi R^\top$ (rows of zeros do not count), so that $R'^\top R'
+    = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
-
-    Args:
-        root: R before.
-        seen: Z, zeros in rows that do not count.
-        regularization: lambda.
-
-    Returns:
-        R', `(m, m)`.
     """
     basis, triangle = _factor(seen, regularization)
     along = root if basis is None else basis.T @ root
@@ -290,16 +274,10 @@ def _factor(
 
 
 def decay_root(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
-    r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$.
+    r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$, of which $\gamma$
+    is left.
 
     $R' = C^{-\top} R$ with $C^\top C = \gamma I + (1 - \gamma) R R^\top$.
-
-    Args:
-        root: R before.
-        forgetting: gamma, what is left of a visit.
-
-    Returns:
-        R', `(m, m)`.
     """
     stacked = jnp.concatenate(
         [math.sqrt(forgetting) * jnp.eye(root.shape[0]), math.sqrt(1 - forgetting) * root.T]

@@ -27,19 +27,11 @@ class References(NamedTuple):
 def nearest(
     queries: Float[Array, "n d"], references: References, count: int
 ) -> Float[Array, "n {count}"]:
-    """The squared distances from each query to its `count` nearest references, sorted;
-    infinite where there are fewer.
+    """The squared distances from each query to its `count` nearest references, sorted; infinite
+    where there are fewer.
 
     Exact up to the rounding of float32 differences; their squares lose distances below 1e-19.
     Memory follows the references alone, since queries are taken in chunks.
-
-    Args:
-        queries: `(n, d)`.
-        references: among whom neighbours are looked for.
-        count: how many are wanted for each query.
-
-    Returns:
-        Squared distances `(n, count)`.
     """
     n, (m, d) = len(queries), references.point.shape
     if n == 0:
@@ -73,16 +65,7 @@ def nearest(
 def squared_distances(
     queries: Float[Array, "d n"], points: Float[Array, "m d"]
 ) -> Float[Array, "m n"]:
-    """The squared Euclidean distance between every point and every query,
-    from their differences.
-
-    Args:
-        queries: one a column, `(d, n)`.
-        points: one a row, `(m, d)`.
-
-    Returns:
-        `(m, n)`.
-    """
+    """The squared distance between every point and every query, from their differences."""
 
     def add(total, q, p):
         for i in range(q.shape[0]):

@@ -175,11 +175,10 @@ class BehaviorRecognition(eqx.Module):
     def _dataset(
         self, generation: Generation
     ) -> tuple[Float[Array, "n d"], Bool[Array, " n"], int]:
-        """D of Algorithm 1: the offspring, and in the first generation, the founders,
-        who are its parents.
+        """D of Algorithm 1: the offspring, and in the first generation the founders, their parents.
 
-        D is the rows that are present; the others fill it up to a constant shape.
-        The number is that of a usual D.
+        D is the rows that are present; the others fill it up to a constant shape. The number is
+        that of a usual D.
         """
         if self.learn_from == "survivors":
             survivors = generation.survivors
@@ -239,9 +238,7 @@ class BehaviorRecognition(eqx.Module):
         )
 
     def _diverge(self, state: RecognitionState, space: Box, key: Key[Array, ""]) -> PyTree:
-        """Gradient ascent on M over uniform batches of the behavior space,
-        so that xi1 starts far from xi*.
-        """
+        """Gradient ascent on M over uniform behaviors, so that xi1 starts far from xi*."""
         adam, target = (
             optax.adam(self.divergence_learning_rate),
             self._with_weights(state.target, 0),
@@ -264,8 +261,8 @@ class BehaviorRecognition(eqx.Module):
     def _error(
         self, predictor: PyTree, points: Float[Array, "n i"], embedding: Float[Array, "n e"]
     ) -> Float[Array, " n"]:
-        r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$,
-        given the points and their target embeddings.
+        r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$ of points and their target
+        embeddings.
         """
         return jnp.sum((self._with_weights(predictor, 1)(points) - embedding) ** 2, axis=-1)
 

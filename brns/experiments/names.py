@@ -21,15 +21,9 @@ class CliName(NamedTuple):
 
 
 def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
-    """What the command line, figures and tables call a search.
-
-    Args:
-        search: of any parts.
-        estimator: the name that its estimator was given; by default that of the preset or class
-            that it is.
-
-    Returns:
-        The names, and the settings in which it differs from the search of these names.
+    """What the command line, figures and tables call a search, and the settings in which it differs
+    from the search of these names. Its estimator goes by the name that it was given, or else by
+    that of the preset or class that it is.
     """
     task, class_name = innermost(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}
@@ -40,12 +34,15 @@ def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
         if part.attribute == class_name
     }
     if estimator is None:
-        same = (name for name in usual if not non_defaults(search.estimator, usual[name].estimator))
-        estimator = next(same, words.get(class_name, class_name))
+        estimator = words.get(class_name, class_name)
+        for name, other in usual.items():
+            if not non_defaults(search.estimator, other.estimator):
+                estimator = name
+                break
     other = usual.get(estimator) or (make_search(world) if world else NoveltySearch(task))
     changed = non_defaults(dataclasses.replace(search, task=task), other)
     changed.pop("estimator", None)  # its name says it
-    if not world and dataclasses.is_dataclass(task):
+    if not world:
         can_be_set = settings(type(task))
         changed |= {
             f"task.{name}": value

@@ -17,14 +17,8 @@ KINDS = {place: kind for kind, place in PLACES.items()}
 
 
 def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
-    """The search with settings changed by texts.
-
-    Args:
-        search: as it is; of a task in chunks the task itself is changed.
-        changes: such as `estimator.epochs=5` or `mutate=gaussian`.
-
-    Raises:
-        SettingsError: which reports all changes that are wrong.
+    """The search with settings changed by texts, such as `estimator.epochs=5` or `mutate=gaussian`;
+    a `SettingsError` reports all that are wrong. Of a task in chunks the task itself is changed.
     """
     chunked = search.task if isinstance(search.task, Chunked) else None
     search = dataclasses.replace(search, task=innermost(search.task))
@@ -53,7 +47,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             )
     for place, values in overrides.items():
         part = getattr(search, place) if place else search
-        known = _settings_of(part)
+        known = settings(type(part))
         for name in [name for name in values if name not in known]:
             if hint := _hint(search, place, name, values[name]):
                 problems.append(hint)
@@ -75,7 +69,7 @@ def _hint(search: NoveltySearch, place: str, name: str, value: Any) -> str | Non
     """Where the setting is that a part does not have: in other parts, or in parts not chosen."""
     typed = f"{place}.{name}" if place else name
     begin = f"--set {typed}={value}: {typed} is no setting here"
-    others = [other for other in KINDS if name in _settings_of(getattr(search, other))]
+    others = [other for other in KINDS if name in settings(type(getattr(search, other)))]
     if others:
         right = " or ".join(f"{other}.{name}={value}" for other in others)
         return f"{begin}; did you mean {right}?"
@@ -87,10 +81,6 @@ def _hint(search: NoveltySearch, place: str, name: str, value: Any) -> str | Non
         and name in settings(part.load())
     ]
     return f"{begin}; {', '.join(holders)} would have it" if holders else None
-
-
-def _settings_of(part: Any) -> dict[str, Any]:
-    return settings(type(part)) if dataclasses.is_dataclass(part) else {}
 
 
 def parse_value(text: str) -> Any:

@@ -96,13 +96,13 @@ class Novelty:
                 "PopulationKNN remembers nothing: give the population among which behaviors are "
                 "novel, as in score(descriptors, population=descriptors)"
             )
-        rows = self._rows(descriptors)
-        living = rows[:0] if population is None else self._rows(population)
+        rows = self._check_rows(descriptors)
+        living = rows[:0] if population is None else self._check_rows(population)
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
             state, counts = self.state, self._counts(living)
-        batch = self._padded(rows), self._padded(living), counts
+        batch = self._pad(rows), self._pad(living), counts
         novelty = _score(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
 
@@ -117,7 +117,7 @@ class Novelty:
         Raises:
             ValueError: where a shape is another, or a number is not finite.
         """
-        rows = self._rows(descriptors)
+        rows = self._check_rows(descriptors)
         scores = np.zeros(len(rows)) if novelty is None else novelty
         scores = np.asarray(as_real_array("novelty", scores, "learn needs"), np.float32)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
@@ -128,7 +128,7 @@ class Novelty:
         if not len(rows):
             return
         with self._lock:
-            batch = self._padded(rows), self._padded(scores), self._counts(rows)
+            batch = self._pad(rows), self._pad(scores), self._counts(rows)
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
             self.state = after
@@ -181,7 +181,7 @@ class Novelty:
         novelty.state = restore(novelty.state, leaves, Path(path))
         return novelty
 
-    def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
+    def _check_rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
         numbers = as_real_array("descriptors", descriptors, "brns.Novelty needs")
         rows = np.asarray(numbers, np.float32)
         expected = f"(n, {self.space.dimension})"
@@ -195,7 +195,7 @@ class Novelty:
         """How many rows there are, the next batch's number, and how many were learned before."""
         return np.array([len(rows), self.batches + 1, self.learned], np.int32)
 
-    def _padded(self, rows: np.ndarray) -> np.ndarray:
+    def _pad(self, rows: np.ndarray) -> np.ndarray:
         """The rows, and up to a power of two the last again; of none nothing."""
         if not len(rows) or not type(self.estimator).__module__.startswith("brns."):
             return rows
@@ -204,7 +204,7 @@ class Novelty:
         return np.pad(rows, filling, mode="edge")
 
 
-def _behaviors(rows: Any, counts: Int[Array, "3"]) -> Population:
+def _as_population(rows: Any, counts: Int[Array, "3"]) -> Population:
     """These rows as the next batch; who are beyond their number failed."""
     number, born, first = counts
     population = Population.from_descriptors(rows, born, first)
@@ -220,12 +220,12 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 def _score(
     estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, counts: Any
 ) -> Float[Array, " n"]:
-    novelty = score_novelty(estimator, state, jnp.asarray(rows), _behaviors(living, counts))
+    novelty = score_novelty(estimator, state, jnp.asarray(rows), _as_population(living, counts))
     diagonal = jnp.linalg.norm(space.high - space.low)
     return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
 
 
 @eqx.filter_jit
 def _learn(estimator: Any, state: PyTree, rows: Any, novelty: Any, counts: Any, key: Any) -> PyTree:
-    generation = initial_generation(_behaviors(rows, counts)._replace(novelty=novelty))
+    generation = initial_generation(_as_population(rows, counts)._replace(novelty=novelty))
     return update_estimator(estimator, state, generation, jax.random.fold_in(key, counts[1]))

@@ -56,7 +56,8 @@ def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n 
         raise ValueError("only finite points lie in a cell")
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
     counts = np.asarray(shape)
-    return np.clip(np.floor((points - low) / (high - low) * counts), 0, counts - 1).astype(np.int64)
+    cell = np.floor((points - low) / (high - low) * counts)
+    return np.clip(cell, 0, counts - 1).astype(np.int64)
 
 
 def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
@@ -107,7 +108,8 @@ def cumulative_coverage(
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
     visited = cells(np.concatenate(list(generations)), box, shape)
     _, first = np.unique(visited, axis=0, return_index=True)
-    return np.cumsum(np.bincount(when[first], minlength=len(generations))) / float(math.prod(shape))
+    new = np.bincount(when[first], minlength=len(generations))
+    return np.cumsum(new) / float(math.prod(shape))
 
 
 def of_record(

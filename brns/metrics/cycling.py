@@ -105,14 +105,14 @@ def of_record(
     key = tuple(generations)
     if key not in cache or cache[key][0] is not search:
         q, r = matrices(record, generations, search)
-        margin = _margin(record, generations, search, q)
+        margin = _choose_epsilon(record, generations, search, q)
         kappas = kappa(q, margin), kappa_share(q, margin)
         measured = Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
         cache[key] = search, measured
     return cache[key][1]
 
 
-def _margin(
+def _choose_epsilon(
     record: Record, generations: list[int], search: NoveltySearch, q: Float[np.ndarray, "g g"]
 ) -> float:
     """Epsilon of a run's populations, in the space in which the estimator embeds them.
@@ -163,7 +163,8 @@ def matrices(
         state = record.state(number, search)
         used = jnp.int32(-(-counts[j] // BLOCK))
         novelty = np.asarray(
-            _novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64
+            _score_blocks(search.estimator, state.estimator, state.population, blocks, used),
+            np.float64,
         )
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
         r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
@@ -171,7 +172,7 @@ def matrices(
 
 
 @eqx.filter_jit
-def _novelty(
+def _score_blocks(
     estimator: Any,
     state: PyTree,
     population: Population,

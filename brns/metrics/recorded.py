@@ -56,14 +56,8 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
 
 
 def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
-    """A column of all who were evaluated, without those who failed.
-
-    Args:
-        record: the run.
-        column: of `Population`.
-
-    Returns:
-        One array a generation, the first of the founders, the others of its offspring.
+    """A column of all who were evaluated, without those who failed: one array a generation, the
+    first of the founders, the others of its offspring.
     """
     rows = []
     for g in record.generations:
@@ -77,15 +71,7 @@ PLAIN = tuple(column for column in Population._fields if column != "genotype")
 
 
 def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarray]:
-    """Columns of all who were born, also of those who failed.
-
-    Args:
-        record: the run.
-        names: of columns of `Population`, by default all but the genotype.
-
-    Returns:
-        Columns by name; row i is the individual with id i.
-    """
+    """Columns of all who were born, also of those who failed; row i is the individual with id i."""
     columns = {}
     for name in names:
         born = [record.column(f"offspring.{name}", [g])[0] for g in record.generations]
@@ -96,19 +82,8 @@ def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarr
 def require_states(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
-    """The generations whose states a measure reads.
-
-    Args:
-        record: the run.
-        what: the measure's name, for errors.
-        generations: those that were chosen; by default all that have a state.
-        least: how many the measure needs.
-
-    Returns:
-        The generations, in order.
-
-    Raises:
-        ValueError: where the states of some of them were not kept, or they are too few.
+    """The generations whose states a measure reads, by default all that have one; a `ValueError`,
+    which names the measure, where some were not kept, or they are fewer than it needs.
     """
     snapshots = record.snapshots
     requested = snapshots if generations is None else list(generations)

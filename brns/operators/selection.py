@@ -69,20 +69,14 @@ def _select_by_fronts(first: Float[Array, " n"], second: Float[Array, " n"]) -> 
 
 
 def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
-    """The number of the non-dominated front of each individual, from 0;
-    both objectives are maximised.
+    """The number of the non-dominated front of each individual, from 0; both objectives are finite,
+    and maximised.
 
     In the order of the first objective each individual joins the first front whose largest second
     objective is below its own; these fall from front to front, and the first is found by halving.
     Equals stand in one front.
 
     Source: Jensen 2003, doi:10.1109/TEVC.2003.817234, for two objectives. Cost O(n log n).
-
-    Args:
-        objectives: two finite numbers of each individual.
-
-    Returns:
-        The fronts' numbers, `(n,)`.
     """
     n = len(objectives)
     order = jnp.lexsort((-objectives[:, 1], -objectives[:, 0]))
@@ -104,17 +98,8 @@ def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
 def crowding_distance(
     objectives: Float[Array, "n m"], front: Int[Array, " n"]
 ) -> Float[Array, " n"]:
-    """The sum over objectives of the gap between an individual's two neighbours in its front,
-    over the front's range.
-
-    Infinite at the ends of a front.
-
-    Args:
-        objectives: of each individual.
-        front: the number of its front.
-
-    Returns:
-        The distances, `(n,)`.
+    """The sum over objectives of the gap between an individual's two neighbours in its front, over
+    the front's range. Infinite at the ends of a front.
     """
 
     def along(values: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -22,13 +22,8 @@ def paint_curves(
     looks: Mapping[str, Look] | None = None,
     over: Over = "generations",
 ) -> None:
-    """Draw lines with their bands; rows of Q above 0 on a logarithmic axis, with quartiles.
-
-    Args:
-        curves: from one of the functions of `gather`.
-        ax: where to draw.
-        looks: of the series, by default those of their methods.
-        over: what x is.
+    """Draw lines with their bands, in the looks of their methods if no others are given; rows of Q
+    above 0 on a logarithmic axis, with quartiles.
     """
     logarithmic = curves.column == "row" and all((line.values > 0).all() for line in curves.series)
     labels = [line.label for line in curves.series]
@@ -72,12 +67,7 @@ def looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
 
 
 def paint_bars(bars: Bars, ax: Axes) -> None:
-    """Draw bars, side by side for each term, on a logarithmic axis.
-
-    Args:
-        bars: from `gather.signature`.
-        ax: where to draw.
-    """
+    """Draw bars, side by side for each term, on a logarithmic axis."""
     ax.set_facecolor("white")
     drawn, words = style.bands(bars.values)
     looks = looks_of(bars.labels)
@@ -95,12 +85,7 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
 
 
 def paint_costs(costs: Costs, ax: Axes) -> None:
-    """Draw times by dimension, on logarithmic axes.
-
-    Args:
-        costs: from `gather.cost`.
-        ax: where to draw.
-    """
+    """Draw times by dimension, on logarithmic axes."""
     ax.set_facecolor("white")
     looks = looks_of(costs.labels)
     for label, ms in zip(costs.labels, costs.ms, strict=True):

@@ -379,9 +379,7 @@ class Prepared(NamedTuple):
 def prepare(
     name: str, records: Runs, *, over: Over = "generations", last: bool = False, **options: Any
 ) -> Prepared:
-    """Gather what a figure shows, which may take a minute: of several states the `last` alone, if
-    one panel is wanted. The other arguments are those of `draw`.
-    """
+    """Gather what a figure shows; of several states the `last` alone. The rest is as in `draw`."""
     settings = AS_IN_THE_PAPER.get(name, {})
     name = PAPER.get(name, name)
     if name not in FIGURES:

@@ -232,16 +232,14 @@ def _cells(extent: Sequence[float], name: str, values: Float[np.ndarray, "y x"])
 def coverage(
     records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
-    """Cumulative coverage; cells by default those of `brns.metrics.coverage.grid`, with sides
-    halved as long as a method covers more than 95 % of them.
-    """
+    """Cumulative coverage; cells are by default halved as long as a method covers most of them."""
     groups = methods(records)
     space = next(iter(groups.values()))[0].behavior_space
     cells = tuple(coverages.cells_of(space, shape))
     who = "survivors" if individuals == "survivors" else "all evaluated"
     while True:
         statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
-        quantity = f"share of {_times(cells)} cells, {who}"
+        quantity = f"share of {_format_cells(cells)} cells, {who}"
         shares = _curves(groups, statistic, quantity)._replace(most=1.0)
         saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
         if shape or not saturated or 2 * min(cells) > FINEST:
@@ -249,7 +247,7 @@ def coverage(
         cells = tuple(2 * side for side in cells)
 
 
-def _times(cells: Sequence[int]) -> str:
+def _format_cells(cells: Sequence[int]) -> str:
     return " × ".join(map(str, cells))
 
 
@@ -258,7 +256,7 @@ def qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     groups = methods(records)
     least = least_fitness([record for runs in groups.values() for record in runs], "a QD score")
     statistic = partial(score_elites, shape=shape, offset=least)
-    quantity = f"QD score of {_times(shape)} cells, above {least:.3g}"
+    quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
     return _curves(groups, statistic, quantity)
 
 
@@ -282,20 +280,20 @@ def uniformity(records: Runs) -> Curves:
 
 def eta(records: Runs) -> Curves:
     """η of the generations kept, but for the last."""
-    return _cycling(records, "eta", "η(i)")._replace(reference=1.0)
+    return _cycling_curves(records, "eta", "η(i)")._replace(reference=1.0)
 
 
 def kappa(records: Runs) -> Curves:
     """κ of the generations kept, but for the last."""
-    return _cycling(records, "kappa", "κ(i) (generations)")
+    return _cycling_curves(records, "kappa", "κ(i) (generations)")
 
 
 def kappa_share(records: Runs) -> Curves:
     """κ divided by the number of kept generations after i."""
-    return _cycling(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
+    return _cycling_curves(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
 
 
-def _cycling(records: Runs, name: str, quantity: str) -> Curves:
+def _cycling_curves(records: Runs, name: str, quantity: str) -> Curves:
     def statistic(record: Record) -> np.ndarray:
         return getattr(cycling.of_record(record), name)
 
@@ -338,9 +336,7 @@ def _series(
 
 
 def q(records: Runs) -> Curves:
-    """An early, a middle and a later row of Q(i, j), of runs of one method: Q has the unit of its
-    estimator.
-    """
+    """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = methods(records).values()
     generations = _common(require_states(record, "Q(i, j)") for record in runs)
     matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
@@ -396,9 +392,7 @@ def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
 
 
 def lineage(record: Record, individual: int | None = None) -> Lineage:
-    """The line that led to an individual: by default the first solution, or else the most novel
-    survivor of the last generation.
-    """
+    """The line of an individual, by default the first solution or else the most novel survivor."""
     columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
     if individual is None:
         last = population(record)
@@ -430,9 +424,7 @@ def population(record: Record, generation: int | None = None) -> Living:
 def novelty_map(
     record: Record, generation: int | None = None, cells: int = MAP_CELLS
 ) -> NoveltyMap:
-    """Novelty over the behavior space after a generation whose state is kept, by default the last,
-    and its population.
-    """
+    """Novelty and the population after a generation whose state is kept, by default the last."""
     now = require_states(record, "a novelty map")[-1] if generation is None else generation
     people = population(record, now)
     novelty, space = novelty_grid(record, now, cells), record.behavior_space

@@ -24,7 +24,7 @@ MOST_PATHS = 1500
 
 def paint_behaviors(data: Behaviors, ax: Axes) -> None:
     world, number, solved = data.scene, len(data.born), data.solved
-    some = _spread(number, MOST_PATHS if world.paths else number)
+    some = _pick_rows(number, MOST_PATHS if world.paths else number)
     _draw_behaviors(ax, world, data.descriptor[some], data.born[some], "generation of birth")
     size = scale(ax)
     if solved.any():
@@ -43,7 +43,7 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
 def paint_lineage(data: Lineage, ax: Axes) -> None:
     world, size = data.scene, scale(ax)
     _draw_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
-    others = world.place(data.others[_spread(len(data.others), MOST_PATHS)])
+    others = world.place(data.others[_pick_rows(len(data.others), MOST_PATHS)])
     faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
     ax.scatter(*others.T, label="evaluated", zorder=0.5, rasterized=True, **faint)
     x, y = world.place(data.descriptor).T
@@ -101,7 +101,7 @@ def paint_population(data: Living, ax: Axes) -> None:
     ax.set_title(f"population of generation {data.generation}{outside}")
 
 
-def _spread(number: int, most: int) -> Int[np.ndarray, " n"]:
+def _pick_rows(number: int, most: int) -> Int[np.ndarray, " n"]:
     """So many rows, or the most, evenly spread."""
     return np.linspace(0, number - 1, min(number, most)).astype(int)
 

@@ -24,35 +24,30 @@ LISTED = 50
 
 
 def table(records: Sequence[Record]) -> str:
-    """Records as a table of HTML.
-
-    Args:
-        records: of any runs.
-
-    Returns:
-        A row for each of the first 50, with a picture where there are at most 12.
+    """Records as a table of HTML: a row for each of the first 50, with a picture where there are at
+    most 12.
     """
 
     def has_any(name: str) -> bool:
-        return any(_has(record, name) for record in records)
+        return any(_has_measure(record, name) for record in records)
 
     measures = [name for name in SHOWN if has_any(name)]
     pictured = len(records) <= PICTURES
     titles = [MEASURES[name].title for name in measures]
-    lines = [_line("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
+    lines = [_make_row("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
     for record in records[:LISTED]:
         planned = f" of {record.planned}" if record.last < record.planned else ""
         words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}"]
         words.append(f"{record.last}{planned}")
         for name in measures:
-            value = MEASURES[name].function(record) if _has(record, name) else None
+            value = MEASURES[name].function(record) if _has_measure(record, name) else None
             words.append(format_number(None if value is None else float(value)))
-        lines.append(_line("td", words, _picture(record) if pictured else None))
+        lines.append(_make_row("td", words, _draw(record) if pictured else None))
     more = len(records) - LISTED
     return f"<table>{''.join(lines)}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
 
 
-def _line(tag: str, words: Sequence[str], picture: str | None) -> str:
+def _make_row(tag: str, words: Sequence[str], picture: str | None) -> str:
     """A row of the table, which begins with a picture, if there is one."""
     cells = [] if picture is None else [picture]
     cells += map(html.escape, words)
@@ -60,11 +55,11 @@ def _line(tag: str, words: Sequence[str], picture: str | None) -> str:
     return f"<tr>{inner}</tr>"
 
 
-def _has(record: Record, name: str) -> bool:
+def _has_measure(record: Record, name: str) -> bool:
     return MEASURES[name].needs != "grid" or grid(record.behavior_space) is not None
 
 
-def _picture(record: Record) -> str:
+def _draw(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
     with house_style():
         figure = NotebookFigure(figsize=(2.6, 2.3), layout="constrained")

@@ -89,12 +89,6 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     others, and methods that are not in the table of parts, have colours of methods that are not
     there, in the alphabet's order, with other dashes and markers than those have: what looks like a
     method is that method. Then the colours begin again.
-
-    Args:
-        labels: methods as `methods` calls them.
-
-    Returns:
-        The look of each label.
     """
     looks: dict[str, Look] = {}
     labels = sorted(set(labels))
@@ -127,9 +121,7 @@ def scene_of(record: Record) -> Scene:
 
 
 def has_map(record: Record) -> bool:
-    """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is
-    known.
-    """
+    """Whether there is a map of a run's novelty: of a plane, a state kept, the search known."""
     return (
         record.behavior_space.dimension == 2
         and bool(record.snapshots)
@@ -155,9 +147,7 @@ def explain_left_out(records: Iterable[Record]) -> str:
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The archive's descriptors and generations of entry after a generation; None without an
-    archive.
-    """
+    """The descriptors and generations of entry in a generation's archive; None without one."""
     state = record.state(generation).estimator
     if not isinstance(state, Archive):
         return None
@@ -175,9 +165,7 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 
 
 def uniformity_of_record(record: Record) -> np.ndarray:
-    """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive
-    is empty.
-    """
+    """Figure 3f of one run, in the generations kept; NaN where an archive is empty."""
     space = record.behavior_space
     cells = cells_of(space, None)
     distances = []

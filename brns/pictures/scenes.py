@@ -17,14 +17,13 @@ PLACES = 8
 def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
     """How many behaviors lie outside the picture, in words; empty where none do."""
     places = world.place(descriptors)
-    outside = ((places < np.array(world.low)) | (places > np.array(world.high))).any(axis=1).sum()
+    low, high = np.array(world.low), np.array(world.high)
+    outside = ((places < low) | (places > high)).any(axis=1).sum()
     return f", {outside} outside" if outside else ""
 
 
 def open_cells(world: Scene, space: Box, cells: int) -> Bool[np.ndarray, "y x"]:
-    """The cells of a map over a behavior space in which any place can be reached: out of walls and,
-    where there is a start, not cut off.
-    """
+    """The cells of a map in which any place can be reached: out of walls, and not cut off."""
     if world.walls is None:
         return np.ones((cells, cells), bool)
     free = ~world.walls

@@ -81,10 +81,8 @@ MARKS = 0.12
 
 @contextlib.contextmanager
 def house_style(width: Width | None = None) -> Generator[None, None, None]:
-    """Within the block matplotlib draws in our style, whatever the user's style is.
-
-    Args:
-        width: for print, with smaller type and lines.
+    """Within the block matplotlib draws in our style, whatever the user's style is; for print with
+    smaller type and lines.
     """
     interactive = matplotlib.is_interactive()
     try:
@@ -100,9 +98,7 @@ class NotebookFigure(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Save it in our style, as `Figure.savefig` does: the type of fonts is asked for when a
-        file is written.
-        """
+        """Save it in our style; the type of fonts is asked for when a file is written."""
         with house_style(), matplotlib.rc_context({"savefig.dpi": options.pop("dpi", self.dpi)}):
             super().savefig(fname, **options)
 
@@ -119,9 +115,7 @@ class NotebookFigure(Figure):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches. In a notebook with inline figures pyplot knows it, and shows it
-    when the cell ends.
-    """
+    """A figure of so many inches, which a notebook with inline figures shows in its cell."""
     # Maps keep their shape, so that their layout is a little off.
     layout = ConstrainedLayoutEngine(w_pad=0.1)
     size: Any = {"figsize": (width, height), "layout": layout}
@@ -147,9 +141,7 @@ def scale(ax: Axes) -> float:
 
 
 def rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
-    """A scale on which a novelty stands at the share of these that lie below it: a few large ones
-    take few colours.
-    """
+    """A scale on which a novelty stands at the share of these that lie below it."""
     values, times = np.unique(novelty.astype(np.float64), return_counts=True)
     if len(values) < 2:
         return Normalize(values[0], values[0] + 1)
@@ -184,11 +176,8 @@ def add_title(ax: Axes, text: str) -> None:
 
 
 def png(figure: Figure, **options: Any) -> bytes:
-    """A figure as a PNG of at most 256 colours, a third as large as one of all.
-
-    Args:
-        figure: any of matplotlib.
-        **options: those of matplotlib's `savefig`, such as `dpi`.
+    """A figure as a PNG of at most 256 colours, a third as large as one of all; the options are
+    those of matplotlib's `savefig`.
     """
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", **options)
@@ -275,18 +264,12 @@ class Bands(NamedTuple):
 def bands(
     groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False, most: float | None = None
 ) -> Bands:
-    """The mean over seeds, and one standard deviation (over n - 1) to either side.
+    """The mean over seeds, rows of each group, and one standard deviation (over n - 1) to either
+    side.
 
     All groups have their median and quartiles where the deviation would reach below 0 in a group
-    without values below 0, or above the most that there can be.
-
-    Args:
-        groups: the values of a method; row s is the s-th seed.
-        quartiles: ask for these, as a logarithmic axis does.
-        most: which no value exceeds.
-
-    Returns:
-        The bands and what they are in words.
+    without values below 0, or above the most that there can be; and where these are asked for, as a
+    logarithmic axis does.
     """
     several = any(len(values) > 1 for values in groups)
     deviations = []
@@ -309,9 +292,7 @@ def bands(
 
 
 def wrapped(ax: Axes, *texts: str) -> str:
-    """Texts in lines of their own that are no longer than the axes are high, as far as one knows
-    before the layout.
-    """
+    """Texts in lines of their own, about as long as the axes are high."""
     points = matplotlib.rcParams["font.size"]
     most = max(int(0.8 * panel_inches(ax)[1] / (0.0082 * points)), 12)
     return "\n".join(textwrap.fill(text, most) for text in texts if text)
@@ -327,17 +308,7 @@ def line_style(look: Look, scale: float = 1.0) -> dict[str, Any]:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
 ) -> str:
-    """Draw lines with their bands.
-
-    Args:
-        ax: where.
-        lines: one for each method.
-        quartiles: draw the median and the quartiles in any case.
-        most: which no value exceeds.
-
-    Returns:
-        What the bands are in words, which the axis has to say.
-    """
+    """Draw lines with their bands; what these are in words the axis has to say."""
     drawn = bands([line.values for line in lines], quartiles, most)
     for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
         draw_band(ax, line.label, line.x, band, line.look, place / len(lines))
@@ -352,16 +323,8 @@ def draw_band(
     look: Look,
     place: float = 0.0,
 ) -> None:
-    """Draw one line with its band.
-
-    Args:
-        ax: where.
-        label: for the legend.
-        x: the places.
-        band: the middle, the lower and the upper end.
-        look: of the method.
-        place: of the first marker, from 0 to 1 of the way to the second: so lines that lie on each
-            other have theirs apart.
+    """Draw one line with its band. Its first marker is at a `place` from 0 to 1 of the way to the
+    second: so lines that lie on each other have theirs apart.
     """
     ax.set_facecolor("white")
     middle, low, high = band
@@ -371,14 +334,8 @@ def draw_band(
 
 
 def label_ends(ax: Axes, most: float = 0.36) -> bool:
-    """Write the name of each line beside its end, where there is room.
-
-    Args:
-        ax: with lines that all end at one x.
-        most: share of the figure's width that names may take.
-
-    Returns:
-        Whether there was room; a legend is needed otherwise.
+    """Write the name of each line, which all end at one x, beside its end, and return whether there
+    was room; a legend is needed otherwise.
     """
     figure: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
@@ -403,9 +360,7 @@ def label_ends(ax: Axes, most: float = 0.36) -> bool:
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """The heights, moved apart until neighbours have a gap, in the same order and within 0 and
-    1.
-    """
+    """The heights within 0 and 1, in their order, moved apart until neighbours have a gap."""
     order = np.argsort(heights, kind="stable")
     places = list(heights)
     least, highest = 0.0, 1.0

@@ -62,15 +62,7 @@ class ActiveRun:
         state: SearchState,
         lost: np.ndarray,
     ) -> "ActiveRun":
-        """A new run, of which the founders are stored.
-
-        Args:
-            store: where.
-            facts: its `run.json`.
-            search: the experiment.
-            state: generation 0's.
-            lost: genotypes `(f, p)` of founders that failed.
-        """
+        """A new run, of which the founders are stored, with the genotypes of those `lost`."""
         metadata.write(store, facts)
         record = Record(store)
         record.search = search
@@ -85,16 +77,8 @@ class ActiveRun:
     def resume(
         cls, record: Record, number: int, generations: int, session: metadata.Session
     ) -> "ActiveRun":
-        """A run that goes on from a stored state; what a killed process left is removed.
-
-        Args:
-            record: of the run, with its search.
-            number: of the generation to go on from.
-            generations: how many there shall be in all.
-            session: the work that begins.
-
-        Raises:
-            RecordError: where the state is not there or damaged; then nothing is changed.
+        """A run that goes on from a stored state; what a killed process left is removed. Where the
+        state is not there or damaged, a `RecordError`, and nothing is changed.
         """
         record._read = None  # however long the run gets
         run = cls(record, record.search, record.state(number), generations, stored=number)
@@ -116,15 +100,11 @@ class ActiveRun:
 
     def founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
-        return self._saved(0, initial_generation(to_host(self.state.population)))
+        return self._as_saved(0, initial_generation(to_host(self.state.population)))
 
     def save(self, state: SearchState, generation: Generation) -> SavedGeneration:
         """Store a generation's facts. They survive this process, and from the next checkpoint on a
-        power failure.
-
-        Args:
-            state: after it, which is this run's when all of its batch are saved.
-            generation: who was born and who survived.
+        power failure. `state` is this run's when all of its batch are saved.
         """
         number, offspring = int(state.generation), generation.offspring
         failed = np.asarray(offspring.failed)
@@ -139,16 +119,11 @@ class ActiveRun:
         }
         self.row = self.rows.add(number, tables)
         self.record.store.write_rows([self.row])
-        return self._saved(number, generation)
+        return self._as_saved(number, generation)
 
     def checkpoint(self, state: SearchState) -> None:
         """Store the estimator's state, but for what it can count again, and have the disk confirm
-        all until now.
-
-        The state before it is removed, where the stride does not keep it.
-
-        Args:
-            state: of the search, which may have gone on meanwhile.
+        all until now. The state before it is removed, where the stride does not keep it.
         """
         record, number = self.record, int(state.generation)
         check_state(number, state.estimator)
@@ -159,12 +134,8 @@ class ActiveRun:
         self.stored = number
 
     def end(self, status: metadata.Status, reason: str, changed: Sequence[str]) -> None:
-        """Write down how the work on the run ended.
-
-        Args:
-            status: such as `finished`.
-            reason: of a run that failed, the error.
-            changed: the settings and values that evaluations changed.
+        """Write down how the work on the run ended, of a run that failed with the error as
+        `reason`, and which settings and values evaluations changed.
         """
         facts = self.record.metadata
         facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
@@ -172,7 +143,7 @@ class ActiveRun:
         session.ended, session.status, session.reason = metadata.now(), status, reason
         metadata.write(self.record.store, facts)
 
-    def _saved(self, number: int, generation: Generation) -> SavedGeneration:
+    def _as_saved(self, number: int, generation: Generation) -> SavedGeneration:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 

@@ -19,21 +19,11 @@ SEAL = "seal"
 
 
 def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, read-only.
+    """The arrays of an .npz file, read-only, or those of some names; a `RecordError` where it
+    cannot be read, is damaged, or has another seal.
 
     Python objects are never unpickled. Members are read whole, so that zipfile compares each with
     its checksum.
-
-    Args:
-        path: of the file.
-        seal: where it must belong.
-        names: those to read; by default all.
-
-    Returns:
-        Arrays by name.
-
-    Raises:
-        RecordError: where the file cannot be read, is damaged, or belongs elsewhere.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -58,17 +48,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool = True) -> None:
-    """An .npz file of these arrays. The same arrays and seal give the same bytes.
-
-    Args:
-        path: of the file.
-        arrays: by name.
-        seal: where the file belongs.
-        synced: whether the disk confirms it now.
-
-    Raises:
-        RecordError: where the system refuses.
-    """
+    """Write an .npz file. The same arrays and seal give the same bytes."""
     content = io.BytesIO()  # zipfile's many small writes cost more at a file
     np.savez(content, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
     write_bytes(path, content.getvalue(), synced)
@@ -81,15 +61,8 @@ def named_leaves(tree: Any) -> dict[str, Any]:
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
-    """A tree with arrays that were saved.
-
-    Args:
-        like: a tree of the same structure, shapes and types.
-        arrays: by the names of `named_leaves`.
-        source: what errors call the file that they are from.
-
-    Raises:
-        RecordError: where names, shapes or types differ.
+    """A tree with arrays that were saved, by the names of `named_leaves`; a `RecordError`, which
+    calls their file `source`, where names, shapes or types are not those of the tree `like`.
     """
     leaves = named_leaves(like)
     if odd := sorted(leaves.keys() ^ arrays.keys()):

@@ -23,9 +23,7 @@ def check_request(
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
     if seeds in (sorted(first.seeds), first.together) and requested == there:
         return
-    others = [name for name in there if requested[name] != there[name]] or ["checkpoint_every"]
-    was = format_overrides({name: there[name] for name in others})
-    wanted = format_overrides({name: requested[name] for name in others})
+    was, wanted = format_overrides(there), format_overrides(requested)
     raise RecordError(
         f"{out} holds seeds {[run.seed for run in runs]} with {was}; seeds {seeds} with {wanted} "
         "were asked for; choose another place"
@@ -33,8 +31,8 @@ def check_request(
 
 
 def check_whole(path: Path, runs: Sequence[Record]) -> None:
-    """A `RecordError` where one seed of a batch would go on alone, one is no longer of it, or
-    stands there twice.
+    """A `RecordError` where a seed of a batch would go on alone, is of another, or stands there
+    twice.
     """
     present = sorted(run.seed for run in runs)
     alone = [run.path for run in runs] == [path]
@@ -88,15 +86,9 @@ def drop_missing_runs(runs: Sequence[Record]) -> None:
 
 
 def check_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
-    """Compare the user's own code with that of the runs; a `RecordError` where it was edited.
-
-    Args:
-        runs: of one search.
-        after: the generation that they go on from.
-        accept: whether they go on all the same, which their metadata then say.
-
-    Returns:
-        Whether they go on with other code.
+    """Compare the user's own code with that of the runs, and return whether it was edited: without
+    `accept` a `RecordError`, else the runs' metadata say it, with the generation `after` which they
+    go on.
     """
     source = Source(runs[0].search)
     old = runs[0].metadata.sources

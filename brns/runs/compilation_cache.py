@@ -53,14 +53,8 @@ def keep() -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """Try whether compiled programs can be kept in a folder. JAX itself warns of each that it
-    cannot keep.
-
-    Args:
-        folder: which is made where there is none.
-
-    Raises:
-        OSError: where it cannot be made, or takes no files, no locks or no more bytes.
+    """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes. JAX
+    itself warns of each program that it cannot keep.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:

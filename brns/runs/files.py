@@ -22,30 +22,15 @@ class RecordError(ValueError):
 
 
 def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
-    """Write a file, whole or not at all.
-
-    Args:
-        path: of the file.
-        content: all of it.
-        synced: whether the disk confirms it now; else a power failure may lose it.
-
-    Raises:
-        RecordError: where the system refuses.
-    """
+    """Write a file, whole or not at all. Unsynced, a power failure may lose it."""
     with replacing(path, synced) as temporary:
         temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
 def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
-    """A temporary name to write to, of the same kind, which is renamed at the end.
-
-    Args:
-        path: the final name.
-        synced: as `write_bytes` has it.
-
-    Raises:
-        RecordError: where the system refuses.
+    """A temporary name to write to, of the same kind, which is renamed at the end; a `RecordError`
+    where the system refuses.
     """
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.tmp{path.suffix}")
     try:

@@ -110,7 +110,7 @@ def fork(
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays, synced=False)
             if changed and not copy.remakes(number):
-                born = _makers(source, search).column(GENOTYPE, [number])[0]
+                born = _remaker(source, search).column(GENOTYPE, [number])[0]
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)
         for number in source.store.numbers("failed"):
@@ -118,14 +118,12 @@ def fork(
                 copy.write("failed", number, source.arrays("failed", number))
         ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
     if source.elsewhere:
-        _makers(source, search).check_genotypes()
+        _remaker(source, search).check_genotypes()
     return Record(out, search)
 
 
-def _makers(source: Record, search: NoveltySearch) -> Record:
-    """A record whose search varies genotypes as the run did,
-    of which a part may be a user's that only a fork knows.
-    """
+def _remaker(source: Record, search: NoveltySearch) -> Record:
+    """A record whose search varies genotypes as the run did."""
     if source.known_search is not None:
         return source
     before = source.experiment

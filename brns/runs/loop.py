@@ -102,10 +102,9 @@ def run(
         RecordError: where the directory is taken, or its run is another.
         ValueError: where an argument or what a part gave is not what it should be.
     """
-    path = temporary_folder() if out is None else resolve_out(out)
     batch = resolve_seeds(seed, seeds)
-    begin = _start(
-        search, generations, path, batch, checkpoint_every, genotypes, exist, accept_edits, name
+    path, begin = _start(
+        search, generations, out, batch, checkpoint_every, genotypes, exist, accept_edits, name
     )
     for _ in _go_on(begin, until, progress, out is None):
         pass
@@ -136,18 +135,12 @@ def generations(
     Returns:
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
-    path = temporary_folder() if out is None else resolve_out(out)  # now, not when the loop begins
     batch = resolve_seeds(seed, seeds)
-    begin = _start(
-        search, generations, path, batch, checkpoint_every, genotypes, exist, accept_edits, name
+    _, begin = _start(
+        search, generations, out, batch, checkpoint_every, genotypes, exist, accept_edits, name
     )
-    return _each(_go_on(begin, None, progress, out is None))
-
-
-def _each(steps: Iterator[list[SavedGeneration]]) -> Iterator[SavedGeneration]:
-    """Each seed's generation in turn."""
-    for saved in steps:
-        yield from saved
+    steps = _go_on(begin, None, progress, out is None)
+    return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
 
 def resume(
@@ -188,15 +181,16 @@ def resume(
 def _start(
     search: NoveltySearch,
     generations: SupportsIndex,
-    out: Path,
+    out: str | os.PathLike | None,
     batch: tuple[bool, list[int]],
     checkpoint_every: SupportsIndex,
     genotypes: Keep,
     exist: Exist,
     accept_edits: bool,
     name: str | None,
-) -> Begin:
-    """What makes the runs, or goes on with those that are there; arguments are checked now."""
+) -> tuple[Path, Begin]:
+    """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
+    path = temporary_folder() if out is None else resolve_out(out)
     if not isinstance(search, NoveltySearch):
         raise ValueError(
             f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
@@ -207,24 +201,24 @@ def _start(
     several, numbers = batch
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
-    if exist == "resume" and find_runs(out):
-        check_request(out, records(out), numbers, stride, genotypes)
-        return functools.partial(_reopen, out, search, total, accept_edits)
-    check_place(out)
+    if exist == "resume" and find_runs(path):
+        check_request(path, records(path), numbers, stride, genotypes)
+        return path, functools.partial(_reopen, path, search, total, accept_edits)
+    check_place(path)
     facts = metadata.new(search, numbers, total, stride, genotypes, name)
 
     def begin(locks: contextlib.ExitStack) -> list[ActiveRun]:
         session = metadata.Session(after=0)
         begun = side_by_side.to_host([search.begin(jax.random.key(number)) for number in numbers])
-        with atomic_directory(out) as hidden:  # there is no run without its founders
+        with atomic_directory(path) as hidden:  # there is no run without its founders
             stores = [Store(folder) for folder in seed_folders(hidden, several, numbers)]
             runs = begin_runs(search, facts, session, begun, stores)
-        for run, folder in zip(runs, seed_folders(out, several, numbers), strict=True):
+        for run, folder in zip(runs, seed_folders(path, several, numbers), strict=True):
             run.record.store = Store(folder)
         _lock([run.record for run in runs], locks)
         return runs
 
-    return begin
+    return path, begin
 
 
 def begin_runs(
@@ -234,14 +228,8 @@ def begin_runs(
     begun: Sequence[tuple[SearchState, np.ndarray]],
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
-    """New runs, of which the founders are stored.
-
-    Args:
-        search: the experiment.
-        facts: of `metadata.new`, for each seed.
-        session: the work that has begun.
-        begun: of `search.begin`, for each seed, on the host.
-        stores: where each seed's run is stored.
+    """New runs, of which the founders are stored: a run for each seed's metadata, what
+    `search.begin` gave on the host, and store.
     """
     changed = facts[0].changed_by_now(search)
     with ThreadPoolExecutor(WRITERS) as writers:
@@ -317,13 +305,8 @@ def _go_on(
 def advance(
     runs: Sequence[ActiveRun], until: Until | None = None, bar: Bar | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
-    """Generation after generation of all seeds, up to those that were planned;
-    each is checked and saved while the next is computed.
-
-    Args:
-        runs: whose work has begun.
-        until: as `run` has it.
-        bar: that shows them.
+    """Generation after generation of all seeds, up to those that were planned; each is checked and
+    saved while the next is computed.
     """
     status, reason = "stopped", ""
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()

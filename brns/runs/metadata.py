@@ -145,21 +145,9 @@ def new(
     genotypes: Keep = "survivors",
     name: str | None = None,
 ) -> list[Metadata]:
-    """The metadata of runs that are begun together, one for each seed.
-
-    Args:
-        search: the experiment.
-        seeds: of the runs.
-        generations: how many there shall be.
-        checkpoint_every: the stride of the states kept.
-        genotypes: whose are stored: `survivors` or `all`.
-        name: what its estimator is called; by default the preset or class that it is.
-
-    Returns:
-        With what this process is made of, no session, and an identifier of its own each.
-
-    Raises:
-        SettingsError: where a setting cannot be recorded.
+    """The metadata of runs that are begun together, one for each seed: with what this process is
+    made of, no session, and an identifier of its own each; a `SettingsError` where a setting cannot
+    be recorded.
     """
     refuse_unrecorded(dataclasses.replace(search, task=innermost(search.task)), "search")
     space = search.task.behavior_space
@@ -192,10 +180,8 @@ def write(store: Store, metadata: Metadata) -> None:
 
 
 def read(store: Store) -> Metadata:
-    """What a run's `run.json` says.
-
-    Raises:
-        RecordError: where there is none, or one that is damaged or of another version.
+    """What a run's `run.json` says; a `RecordError` where there is none, or one that is damaged or
+    of another version.
     """
     file = store.path / NAME
     try:

@@ -22,17 +22,8 @@ Seeds = SupportsIndex | Iterable[SupportsIndex]
 
 
 def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
-    """The seeds that two arguments mean.
-
-    Args:
-        seed: one seed, or the first.
-        seeds: so many from `seed` on, or a list; None for `seed` alone.
-
-    Returns:
-        Whether they are a batch, and the seeds in order.
-
-    Raises:
-        ValueError: where they are no seeds.
+    """Whether two arguments mean a batch, and the seeds that they mean, in order: `seed` alone, so
+    many `seeds` from it on, or a list of them.
     """
     try:
         if seeds is None:
@@ -54,15 +45,8 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[
 
 
 def require_integer(name: str, value: Any, least: int = 1) -> int:
-    """A whole number as an integer.
-
-    Args:
-        name: of the argument, for errors.
-        value: of any type.
-        least: that it may be.
-
-    Raises:
-        ValueError: where it is no whole number from `least` on.
+    """A whole number of any type as an integer; a `ValueError`, which names the argument, where it
+    is none from `least` on.
     """
     try:
         number = operator.index(value)
@@ -74,10 +58,8 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
 
 
 def resolve_out(out: str | os.PathLike) -> Path:
-    """The folder that a path means now, whatever the working directory becomes;
-    of a link what it points to.
-    """
-    with _making(Path(out), "give an absolute path"):
+    """The folder that a path means now; of a link what it points to."""
+    with _explain_errors(Path(out), "give an absolute path"):
         path = Path(out).absolute()
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
@@ -110,13 +92,13 @@ def check_place(out: Path) -> None:
     written. An empty folder that is there already must be one that can be replaced: not a mounted
     volume, nor where this process works.
     """
-    with _making(out):
+    with _explain_errors(out):
         check_free(out)
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
     if out.exists() and os.path.samefile(out, os.curdir):
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
-    with _making(out, below if out.exists() else "choose another place"):
-        temporary = _hidden(out)
+    with _explain_errors(out, below if out.exists() else "choose another place"):
+        temporary = _hidden_name(out)
         temporary.mkdir(parents=True)
         temporary.rmdir()
         if out.exists():
@@ -130,25 +112,25 @@ def atomic_directory(out: Path) -> Generator[Path, None, None]:
 
     After an error nothing is left. What a killed process leaves is ignored.
     """
-    temporary = _hidden(out)
+    temporary = _hidden_name(out)
     try:
-        with _making(out):
+        with _explain_errors(out):
             temporary.mkdir(parents=True)
         yield temporary
-        with _making(out):
+        with _explain_errors(out):
             os.replace(temporary, out)  # which an empty folder does not hinder, and any other does
             sync(out.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _hidden(out: Path) -> Path:
+def _hidden_name(out: Path) -> Path:
     """A new name beside a folder, which listings leave out."""
     return out.with_name(f".{out.name[:50]}.{secrets.token_hex(4)}.tmp")  # as long as names may be
 
 
 @contextlib.contextmanager
-def _making(out: Path, advice: str = "choose another place") -> Generator[None, None, None]:
+def _explain_errors(out: Path, advice: str = "choose another place") -> Generator[None, None, None]:
     """Meanwhile an error of the system becomes one that says what to do."""
     try:
         yield

@@ -100,11 +100,8 @@ class Bar:
             self.looked = time.monotonic()
 
     def show(self, saved: Sequence[Any]) -> None:
-        """Show a generation of all seeds: the means of coverage and of what is new,
-        and all solutions so far.
-
-        Args:
-            saved: of each seed.
+        """Show a generation of all seeds: the means of coverage and of what is new, and all
+        solutions so far.
         """
         rows, record = [each.row for each in saved], saved[0].record
         total, number, now = record.planned, rows[0].generation, time.monotonic()
@@ -134,14 +131,7 @@ class Bar:
 
 
 def track(things: Iterable[Thing], title: str, total: int, visible: bool = True) -> Iterator[Thing]:
-    """Hand on things, and show how many are done, where a run would show its bar.
-
-    Args:
-        things: what is handed on.
-        title: what is counted.
-        total: how many there will be.
-        visible: whether a bar is shown.
-    """
+    """Hand on things, and show how many of them are done, where a run would show its bar."""
     with Bar(title, total, visible=visible) as bar:
         for thing in things:
             yield thing

@@ -25,9 +25,8 @@ PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def describe_process() -> dict[str, Any]:
-    """The command, commit, machine, device and versions of this process;
-    `xla_flags`, and with them JAX's settings that are not the usual ones, because they change
-    rounding and random numbers.
+    """The command, commit, machine, device and versions of this process, and in `xla_flags` JAX's
+    unusual settings too, which change rounding and random numbers.
     """
     import jax
 
@@ -52,9 +51,7 @@ def describe_process() -> dict[str, Any]:
 
 
 def command() -> str:
-    """What was called, as one calls it: brns, what the checkout has beside it,
-    or another script.
-    """
+    """What was called, as one calls it: brns, what stands beside it, or another script."""
     script = Path(sys.argv[0])
     folder = script.parent.name
     program = f"python {folder}/{script.name}" if folder == "benchmarks" else script.name
@@ -66,20 +63,10 @@ def command() -> str:
 
 @functools.cache  # of what was imported, whatever is edited while it runs
 def commit() -> str:
-    """The commit of the checkout that brns runs from, with a plus sign where it was changed;
-    else brns' version.
-    """
+    """The commit of brns' checkout, with a plus sign where it was changed; else the version."""
     checkout = Path(__file__).parents[2]
-    command = [
-        "git",
-        "-C",
-        str(checkout),
-        "describe",
-        "--always",
-        "--dirty=+",
-        "--abbrev=12",
-        "--exclude=*",
-    ]
+    options = ["--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
+    command = ["git", "-C", str(checkout), "describe", *options]
     try:
         if (checkout / ".git").exists():  # a repository further up is somebody else's
             return subprocess.run(
@@ -111,13 +98,8 @@ def _processor() -> str:
 
 
 def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each different answer once, in order.
-
-    Args:
-        answers: names and what `describe_process` says of each.
-
-    Returns:
-        The answers, each with the names of those that gave it as `rows`.
+    """Each different answer of `describe_process` once, in order, with the names of those that gave
+    it as `rows`.
     """
     groups: dict[str, dict[str, Any]] = {}
     for name, answer in answers:
@@ -128,14 +110,7 @@ def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[di
 
 
 def text(facts: Mapping[str, Any]) -> str:
-    """A sentence on what made something, whatever of it is known.
-
-    Args:
-        facts: as of `describe_process`, whatever of it is known.
-
-    Returns:
-        In Markdown.
-    """
+    """What made something in Markdown, whatever of `describe_process` is known of it."""
     parts = [f"Commit {facts.get('commit') or 'unknown'}"]
     if facts.get("versions"):
         parts.append(", ".join(f"{name} {version}" for name, version in facts["versions"].items()))

@@ -318,14 +318,7 @@ class Record:
     def write(
         self, kind: Kind, number: int, arrays: Mapping[str, Any], synced: bool = True
     ) -> None:
-        """Store arrays of a generation, as `Store.write` does.
-
-        Args:
-            kind: `generations`, `states` or `failed`.
-            number: of the generation.
-            arrays: by name.
-            synced: whether the disk confirms them now.
-        """
+        """Store arrays of a generation, as `Store.write` does."""
         self.store.write(kind, number, self._seal(number), arrays, synced)
 
     def _seal(self, number: int) -> str:
@@ -412,9 +405,7 @@ class Record:
         return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
 
     def _offspring(self, number: int, requested: np.ndarray | None = None) -> np.ndarray:
-        """The genotypes of those who were born in a generation; without those requested
-        any may be zeros.
-        """
+        """The genotypes born in a generation; of those who are not requested any may be zeros."""
         facts = self._read_generation(number)
         stored, genotypes = facts["stored"], facts[GENOTYPE]
         lacking = ~stored if requested is None else requested & ~stored
@@ -452,11 +443,8 @@ class Record:
         )
 
     def remakes(self, number: int) -> bool:
-        """Whether the genotypes of a generation are on disk,
-        or this record's search makes them again, be it up to rounding.
-
-        Args:
-            number: of the generation.
+        """Whether the genotypes of a generation are on disk, or this record's search makes them
+        again, be it up to rounding.
         """
         return (
             bool(self._read_generation(number)["stored"].all())
@@ -515,9 +503,7 @@ class Record:
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
     def _read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:
-        """What is on disk of a generation, read once;
-        of a run that goes on no more than these tables, and anew.
-        """
+        """What is stored of a generation, read once; of a run that goes on, each time."""
         if self._read is None:
             return self.arrays("generations", number, tables)
         if number not in self._read:
@@ -562,9 +548,7 @@ class Records(list[Record]):
 
 
 def _notebook(records: list[Record]) -> str:
-    """How a notebook shows records. Pictures read records,
-    so that nobody else here knows of them.
-    """
+    """How a notebook shows records. Pictures read records, so that nobody here imports them."""
     return importlib.import_module("brns.pictures.notebook").table(records)
 
 

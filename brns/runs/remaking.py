@@ -27,13 +27,8 @@ Likeness = Literal["exact", "rounded", "other"]
 def genotype_columns(
     generation: Generation, space: Box, keep: Keep, stored: Bool[np.ndarray, " n"]
 ) -> dict[str, np.ndarray]:
-    """What a generation's file holds of genotypes.
-
-    Args:
-        generation: who was born, and who survived.
-        space: the box of genotypes.
-        keep: whose genotypes are stored.
-        stored: the rows of survivors and solutions among the offspring.
+    """What a generation's file holds of genotypes; `stored` are the rows of survivors and solutions
+    among the offspring.
     """
     genotypes = np.asarray(generation.offspring.genotype)
     if keep == "all":
@@ -53,15 +48,8 @@ def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
 
 
 def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.ndarray, " n"]:
-    r"""$\sum_i w_i (x_i - low_i) / (high_i - low_i)$ with weights of either sign,
-    from 0.5 to 1 in size.
-
-    Args:
-        genotypes: `(n, p)`.
-        space: the genotype space.
-
-    Returns:
-        `(n,)` in float64.
+    r"""$\sum_i w_i (x_i - low_i) / (high_i - low_i)$ of each, in float64, with weights of either
+    sign, from 0.5 to 1 in size.
     """
     low, high = (np.asarray(bound, np.float64) for bound in (space.low, space.high))
     fraction = np.arange(1, len(low) + 1) ** 2 * GOLDEN % 1
@@ -70,16 +58,9 @@ def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.nda
 
 
 def likeness(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
-    """How offspring that were made again compare with those of a generation's file.
-
-    Args:
-        facts: what the file holds.
-        again: the offspring of `search.ask`.
-        space: the box of genotypes.
-
-    Returns:
-        `exact`, the same bits; `rounded`,
-            each gene of those on disk and each fingerprint up to rounding; or `other`.
+    """How the offspring that `search.ask` made again compare with the facts of a generation's file:
+    the same bits are `exact`; `rounded`, each gene of those on disk and each fingerprint agree up
+    to rounding.
     """
     genotypes = np.asarray(again.genotype)
     if not np.array_equal(again.parent, facts["offspring"]["parent"]):

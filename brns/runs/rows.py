@@ -57,14 +57,8 @@ class Rows:
         self.seen = Seen(space)
 
     def add(self, number: int, tables: Mapping[str, Any]) -> Row:
-        """The row of the next generation.
-
-        Args:
-            number: of the generation.
-            tables: `offspring` and `survivors`, with columns by name, and `failed`, a number.
-
-        Returns:
-            Counts and coverage are of all generations so far.
+        """The row of the next generation, whose counts and coverage are of all generations so far.
+        Of the tables `offspring` and `survivors` have columns by name, and `failed` is a number.
         """
         offspring, survivors = tables["offspring"], tables["survivors"]
         novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))

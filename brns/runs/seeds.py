@@ -38,30 +38,15 @@ so that one with quick individuals waits for no other"""
 
 
 def count_parallel_batches(task: Task, seeds: int) -> int:
-    """How many batches a new run of this task gets.
-
-    Args:
-        task: of the run.
-        seeds: how many.
-
-    Returns:
-        At most one a core, or one a device.
-    """
+    """How many batches the seeds of a new run get: at most one a core, or one a device."""
     if not task.traceable or isinstance(task, Sharded):
         return 1
     return min(seeds, cores() if jax.default_backend() == "cpu" else jax.local_device_count())
 
 
 def split_seeds(seeds: int, batches: int) -> list[slice]:
-    """The seeds of each batch: equal batches, of which the last may be smaller,
-    so that one shape is compiled.
-
-    Args:
-        seeds: how many.
-        batches: the most batches.
-
-    Returns:
-        A slice for each batch.
+    """The seeds of each batch: equal batches, of which the last may be smaller, so that one shape
+    is compiled.
     """
     size = -(-seeds // batches)
     return [slice(first, min(first + size, seeds)) for first in range(0, seeds, size)]
@@ -74,18 +59,7 @@ def generations(
     count: int,
     batches: int,
 ) -> Generator[list[Step], None, None]:
-    """The next generations, each of all seeds.
-
-    Args:
-        search: the experiment.
-        keys: of each seed.
-        states: from which the seeds go on.
-        count: how many generations.
-        batches: how many batches of seeds are computed side by side.
-
-    Returns:
-        Each seed's state and generation, with arrays on the host.
-    """
+    """The next `count` generations: each seed's state and generation, with arrays on the host."""
     single = list(zip(states, keys, strict=True))
     if not search.task.traceable and has_workers(search.task):
         task: Any = search.task
@@ -117,8 +91,7 @@ def _compute_ahead(
     ahead: int = 1,
     leave: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
-    """Each batch's generations, computed in a thread of its own,
-    so many ahead of those that were asked for.
+    """Each batch's generations, computed ahead by a thread of its own.
 
     `leave` ends the evaluations that go on where not all generations were asked for.
     """

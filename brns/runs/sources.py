@@ -66,16 +66,14 @@ class Source:
         """Name to source; of a function without any a digest of what Python compiled."""
         texts = dict(self.values)
         for name, functions in self.functions.items():
-            texts[name] = texts.get(name, "") + "".join(map(_text, functions))
+            texts[name] = texts.get(name, "") + "".join(map(_read_source, functions))
         return texts
 
     def _collect(self, thing: Any, name: str = "") -> None:
-        """Add what is a user's own of a thing: its functions and those of all that it holds; and
-        its value, where that has a name.
-        """
+        """Add the user's functions that a thing is or holds, and its value if it has a name."""
         plain = _is_plain_value(thing)
         if name and (plain or _is_alias(name, thing)):
-            line = _assignment(name, thing)
+            line = _format_value(name, thing)
             if line not in self.values.get(name, ""):
                 self.values[name] = self.values.get(name, "") + line
         if plain:
@@ -106,10 +104,12 @@ class Source:
         elif isinstance(thing, type):
             self._collect_class(thing)
         elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
-            self._collect_function(thing)
+            own = isinstance(thing, types.FunctionType) and _is_own(thing)
+            if own:
+                self._collect_function(thing)
             if hasattr(thing, "__wrapped__"):
                 self._collect(thing.__wrapped__, name)
-            self._collect_all(getattr(thing, "__dict__", {}))
+            self._collect_all(getattr(thing, "__dict__", {}), thing.__qualname__ if own else "")
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._collect_object(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
@@ -163,28 +163,24 @@ class Source:
                 if written and name not in settings:
                     self._collect(value, f"{each.__qualname__}.{name}")
 
-    def _collect_function(self, function: Any) -> None:
-        if not isinstance(function, types.FunctionType) or not _is_own(function):
-            return
+    def _collect_function(self, function: types.FunctionType) -> None:
+        """Add a function with the values that it reads: defaults, free variables and globals."""
         name, code = function.__qualname__, function.__code__
         self.functions.setdefault(name, []).append(function)
         values = function.__defaults__ or ()
         arguments = code.co_varnames[: code.co_argcount]
         defaults = zip(arguments[len(arguments) - len(values) :], values, strict=True)
         self._collect_all(dict(defaults) | (function.__kwdefaults__ or {}), name)
-        self._collect_all(vars(function), name)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if cell != types.CellType():  # an empty one
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
-        names = _names(code)
+        names = _names_in(code)
         for used in sorted(names & function.__globals__.keys()):
             self._collect_used(used, function.__globals__[used], names)
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
-        """Add a global of a function; of a module and of a program's arguments what the function
-        may mean of it.
-        """
+        """Add a global of a function, but of a module and of arguments what the function names."""
         arguments = isinstance(value, argparse.Namespace)
         if not (arguments or isinstance(value, types.ModuleType)):
             self._collect(value, name)
@@ -196,20 +192,13 @@ class Source:
 def difference(
     before: Mapping[str, str], now: Source, changing: Collection[str] = ()
 ) -> dict[str, str]:
-    """What was edited; comments and blank lines count for nothing.
-
-    Args:
-        before: name to source.
-        now: the code of today.
-        changing: names of values that evaluations change.
-
-    Returns:
-        Name to a short difference of its lines.
+    """What was edited, name to a short difference of its lines; comments and blank lines count for
+    nothing, nor do values that evaluations change.
     """
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):
         was, text = before.get(name, ""), now.texts.get(name, "")
-        if name not in changing and _meaning(was) != _meaning(text):
+        if name not in changing and _parse(was) != _parse(text):
             lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
             visible = list(lines)[2:]
             more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
@@ -219,12 +208,7 @@ def difference(
 
 def changed_values(before: Mapping[str, str], search: NoveltySearch) -> list[str]:
     """The values of a user's code that are others than when the run began: counters, caches, logs.
-
     Functions are not looked at: their files may have been edited meanwhile.
-
-    Args:
-        before: name to source, when it began.
-        search: the experiment, as evaluations left it.
     """
     values = Source(search).values
     return [name for name in values if values[name] not in before.get(name, "")]
@@ -232,15 +216,15 @@ def changed_values(before: Mapping[str, str], search: NoveltySearch) -> list[str
 
 def _is_own(thing: Any) -> bool:
     """Whether a class, function or module is neither brns' nor of an installed package."""
-    by_name = isinstance(thing, types.ModuleType)
-    name = getattr(thing, "__name__" if by_name else "__module__", None)
     if isinstance(thing, types.FunctionType):  # one made by `exec` may have no module
         name = thing.__globals__.get("__name__", "__main__")
+        file = thing.__code__.co_filename
+    else:
+        is_module = isinstance(thing, types.ModuleType)
+        name = getattr(thing, "__name__" if is_module else "__module__", None)
+        file = getattr(sys.modules.get(str(name)), "__file__", None)
     if not isinstance(name, str) or name.partition(".")[0] in ("brns", "builtins"):
         return False
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if isinstance(thing, types.FunctionType):
-        file = thing.__code__.co_filename
     if file is None:  # typed into a notebook
         return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
     return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
@@ -282,7 +266,7 @@ def _is_alias(name: str, value: Any) -> bool:
     return isinstance(original, str) and original != name.rpartition(".")[2]
 
 
-def _assignment(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     """A value as a line; of a long one a digest."""
     text = repr(part_to_json(value))
     if isinstance(value, np.ndarray | jax.Array):
@@ -292,7 +276,7 @@ def _assignment(name: str, value: Any) -> str:
     return f"{name} = {text}\n"
 
 
-def _text(function: types.FunctionType) -> str:
+def _read_source(function: types.FunctionType) -> str:
     code = function.__code__
     if code.co_name != "<lambda>":  # whose line may say other things too
         try:
@@ -311,16 +295,16 @@ def _digest(code: types.CodeType) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
-def _names(code: types.CodeType) -> set[str]:
+def _names_in(code: types.CodeType) -> set[str]:
     """The names that a function and the functions within it use."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
+            names |= _names_in(constant)
     return names
 
 
-def _meaning(text: str) -> str:
+def _parse(text: str) -> str:
     """The text without comments, docstrings, and the way that it is set."""
     try:
         tree = ast.parse(text)

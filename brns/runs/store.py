@@ -59,33 +59,20 @@ class Store:
             raise RecordError(f"{self.path / NAME} cannot be read ({error.strerror})") from None
 
     def write_facts(self, content: bytes) -> None:
-        """Write `run.json`, whole or not at all.
-
-        Args:
-            content: the file's.
-        """
+        """Write `run.json`, whole or not at all."""
         self._make(self.path)
         write_bytes(self.path / NAME, content)
 
     def numbers(self, kind: Kind) -> list[int]:
-        """The generations that have a file of a kind, in order.
-
-        A copy such as `000003 (1).npz` is none of them.
-
-        Args:
-            kind: of file.
+        """The generations that have a file of a kind, in order. A copy such as `000003 (1).npz` is
+        none.
         """
         files = (self.path / kind).glob("*.npz")
         return sorted(int(file.stem) for file in files if file.stem.isdecimal())
 
     def read(self, kind: Kind, number: int, seal: str, names: Sequence[str] = ()) -> dict[str, Any]:
-        """The arrays of a generation, read-only.
-
-        Args:
-            kind: of file.
-            number: of the generation.
-            seal: where the file must belong.
-            names: of the arrays to read; by default all.
+        """The arrays of a generation, or those of some names, read-only; the seal says where the
+        file must belong.
         """
         from brns.runs.arrays import read_arrays
 
@@ -94,14 +81,8 @@ class Store:
     def write(
         self, kind: Kind, number: int, seal: str, arrays: Mapping[str, Any], synced: bool = True
     ) -> None:
-        """Write the arrays of a generation, whole or not at all.
-
-        Args:
-            kind: of file.
-            number: of the generation.
-            seal: where the file belongs.
-            arrays: by name.
-            synced: whether the disk confirms them now.
+        """Write the arrays of a generation, whole or not at all; synced, the disk confirms them
+        now.
         """
         from brns.runs.arrays import write_arrays
 
@@ -109,23 +90,14 @@ class Store:
         write_arrays(self.file(kind, number), arrays, seal, synced)
 
     def confirm(self, numbers: Iterable[int]) -> None:
-        """Have the disk confirm the facts of generations that were written unsynced.
-
-        Args:
-            numbers: of the generations.
-        """
+        """Have the disk confirm the facts of generations that were written unsynced."""
         with saving(self.path / "generations"):
             for number in numbers:
                 sync(self.file("generations", number))
             sync(self.path / "generations")
 
     def remove(self, kind: Kind, number: int) -> None:
-        """Remove the file of a generation, if there is one.
-
-        Args:
-            kind: of file.
-            number: of the generation.
-        """
+        """Remove the file of a generation, if there is one."""
         self.file(kind, number).unlink(missing_ok=True)
 
     def prune(self) -> None:
@@ -139,11 +111,8 @@ class Store:
         return read_csv(self.path / "progress.csv")
 
     def write_rows(self, rows: Iterable[Iterable[Any]], mode: Literal["w", "a"] = "a") -> None:
-        """Add lines to `progress.csv`.
-
-        Args:
-            rows: the values of each line, in the order of the columns.
-            mode: `a` to add, `w` to begin the file anew.
+        """Add lines to `progress.csv`, or begin it anew (`w`), with values in the order of the
+        columns.
         """
         path = self.path / "progress.csv"
         with saving(path), open(path, mode, encoding="utf-8", newline="") as file:
@@ -166,13 +135,9 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self) -> Generator[bool, None, None]:
-        """Meanwhile nobody else writes to the run; the system ends it with the process.
-
-        Returns:
-            A context that gives whether that is so: a file system may have no locks.
-
-        Raises:
-            RecordError: where another process or thread writes, or the folder cannot be written.
+        """Meanwhile nobody else writes to the run, or a `RecordError` where somebody does; the
+        system ends it with the process. Gives whether it is locked: a file system may have no
+        locks.
         """
         import filelock
 
@@ -206,12 +171,7 @@ class Store:
         return False
 
     def file(self, kind: Kind, number: int) -> Path:
-        """Where a generation's file of a kind is.
-
-        Args:
-            kind: of file.
-            number: of the generation.
-        """
+        """Where a generation's file of a kind is."""
         return self.path / kind / f"{number:06d}.npz"
 
     def _make(self, folder: Path) -> None:

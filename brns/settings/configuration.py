@@ -16,14 +16,14 @@ from brns.settings.parts import SettingsError, did_you_mean
 
 
 def settings(part: Any) -> dict[str, tuple[Any, str]]:
-    """The fields of a class that can be set as text: name to type and meaning, the string under
-    the field.
-    """
+    """The fields of a class that can be set as text: name to type and meaning."""
+    if not dataclasses.is_dataclass(part):
+        return {}
     hints, meanings = typing.get_type_hints(part), {}
     for base in reversed([base for base in part.__mro__ if dataclasses.is_dataclass(base)]):
         with contextlib.suppress(OSError, TypeError):  # without a source in a file
             (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-            meanings |= read_field_docstrings(definition)
+            meanings |= _field_docstrings(definition)
     return {
         field.name: (hints[field.name], meanings.get(field.name, ""))
         for field in dataclasses.fields(part)
@@ -38,7 +38,7 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     list as a tuple. A `SettingsError` reports all changes that are wrong.
     """
     name = type(part).__name__
-    fields = settings(type(part)) if dataclasses.is_dataclass(part) else {}
+    fields = settings(type(part))
     problems, values = [], {}
     for key, value in changes.items():
         if key not in fields:
@@ -61,22 +61,22 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def validate(what: str, hint: Any, value: Any, document: bool = False) -> Any:
-    """The value as its type hint has it, with numbers of NumPy and JAX as Python's and a list as a
-    tuple; otherwise a `SettingsError`. In a `document` of JSON text stands for a path and the like.
+    """The value as its type hint has it, with plain numbers, and lists as tuples; otherwise a
+    `SettingsError`. In a `document` of JSON text stands for a path and the like.
     """
     import pydantic
 
     try:
         if document:
-            return _validator(hint).validate_json(json.dumps(value))
-        return _validator(hint).validate_python(_as_python(value))
+            return _make_validator(hint).validate_json(json.dumps(value))
+        return _make_validator(hint).validate_python(_as_python(value))
     except pydantic.ValidationError as error:
         reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r:.80}") from None
 
 
 @functools.cache
-def _validator(hint: Any) -> Any:
+def _make_validator(hint: Any) -> Any:
     import pydantic
 
     config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)
@@ -90,9 +90,7 @@ def _as_python(value: Any) -> Any:
 
 
 def is_plain(hint: Any, functions: bool = False) -> bool:
-    """Whether the type can be set as text: a number, a string, a choice, or a tuple of these; with
-    `functions`, also where it is a function.
-    """
+    """Whether the type can be set as text, or where asked for is of `functions`."""
     kind, inner = typing.get_origin(hint), typing.get_args(hint)
     if kind is Literal or hint in (bool, int, float, str, type(None), Ellipsis):
         return True
@@ -101,10 +99,10 @@ def is_plain(hint: Any, functions: bool = False) -> bool:
     return bool(inner) and all(is_plain(each, functions) for each in inner)
 
 
-def read_field_docstrings(part: ast.AST) -> dict[str, str]:
+def _field_docstrings(part: Any) -> dict[str, str]:
     """The string under each field of a class, as its source has them."""
     meanings = {}
-    for field, text in itertools.pairwise(getattr(part, "body", ())):
+    for field, text in itertools.pairwise(part.body):
         match field, text:
             case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
                 meanings[name] = " ".join(meaning.split())

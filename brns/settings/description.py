@@ -73,9 +73,7 @@ def _digest(content: Any) -> str:
 
 
 def _array_to_json(array: Any) -> Any:
-    """An array's type, shape and values; of a few numbers in float32, and of a single number,
-    the values alone.
-    """
+    """An array's type, shape and values; of few float32 and of a single number the values alone."""
     import numpy as np
 
     dtype = str(array.dtype)
@@ -297,7 +295,9 @@ def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -
 def equal(before: Any, after: Any) -> bool:
     """Whether two descriptions are the same; NaN is the same as NaN."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return before.keys() == after.keys() and all(equal(before[k], after[k]) for k in before)
+        if before.keys() != after.keys():
+            return False
+        return all(equal(before[key], after[key]) for key in before)
     if isinstance(before, list) and isinstance(after, list):
         return len(before) == len(after) and all(map(equal, before, after))
     return bool(before == after or (before != before and after != after))

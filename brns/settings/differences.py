@@ -18,9 +18,7 @@ def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two descriptions differ: dotted name to (before, after), None where
-    one is missing.
-    """
+    """The settings in which descriptions differ: dotted name to both, None where one is missing."""
     old, new = flatten(before), flatten(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
     return {name: (was, now) for name, (was, now) in both.items() if not equal(was, now)}
@@ -65,9 +63,7 @@ def format_overrides(changed: Mapping[str, Any]) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """A part in a line, as its class and the settings that differ from the defaults;
-    an array as its shape.
-    """
+    """A part in a line, with the settings that are not its defaults; an array as its shape."""
     if is_array(value) and value.shape:
         return f"{value.dtype}{list(value.shape)}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

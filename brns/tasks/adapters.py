@@ -22,13 +22,8 @@ class Adapted(NamedTuple):
     """for what is random in the steps to come; None if the environment keeps it"""
 
 
-class TimeStepEnv(eqx.Module):
-    """An environment of jumanji's shape:
-    `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
-
-    It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in
-    dm_env, and an `action_spec`. `watch=lambda adapted: adapted.state...` reads its own state.
-    """
+class Adapter(eqx.Module):
+    """An environment of another shape; `actions` is the space of its actions."""
 
     env: Any
     """without wrappers that reset it at its end, or batch it"""
@@ -36,12 +31,46 @@ class TimeStepEnv(eqx.Module):
     @property
     def action_size(self) -> int:
         """How many numbers an action has; one for each choice."""
-        return _size(self._spec())
+        return sum(self.choices) or prod(self.actions.shape)
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """Of each discrete action."""
-        return _choices(self._spec())
+        """How many there are for each discrete action; none for a continuous one."""
+        number = getattr(self.actions, "num_values", getattr(self.actions, "n", None))
+        return () if number is None else tuple(np.ravel(number).tolist())
+
+    @property
+    def actions(self) -> Any:
+        """The space of actions."""
+        raise NotImplementedError
+
+    def _to_native(self, action: Float[Array, " a"]) -> Array:
+        """An action as the space has it."""
+        space = self.actions
+        if self.choices:
+            groups = jnp.split(action, np.cumsum(self.choices)[:-1])
+            return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
+        bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
+        low, high = (np.broadcast_to(np.asarray(getattr(space, b)), space.shape) for b in bounds)
+        bounded = np.isfinite(low) & np.isfinite(high)
+        least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+        scaled = least + (most - least) * (action.reshape(space.shape) + 1) / 2
+        return jnp.clip(scaled, low, high).astype(space.dtype)
+
+
+class TimeStepEnv(Adapter):
+    """An environment of jumanji's shape:
+    `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
+
+    It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in
+    dm_env, and an `action_spec`. `watch=lambda adapted: adapted.state...` reads its own state.
+    """
+
+    @property
+    def actions(self) -> Any:
+        """The specification of an action."""
+        spec = self.env.action_spec
+        return spec() if callable(spec) else spec
 
     def reset(self, key: Key[Array, ""]) -> Adapted:
         """The first state of an episode.
@@ -65,17 +94,13 @@ class TimeStepEnv(eqx.Module):
         Returns:
             As of `reset`.
         """
-        return self._adapted(*self.env.step(adapted.state, _native(self._spec(), action)))
-
-    def _spec(self) -> Any:
-        spec = self.env.action_spec
-        return spec() if callable(spec) else spec
+        return self._adapted(*self.env.step(adapted.state, self._to_native(action)))
 
     def _adapted(self, state: Any, timestep: Any) -> Adapted:
         return _adapted(state, timestep.observation, timestep.reward, timestep.last(), None)
 
 
-class ParamsEnv(eqx.Module):
+class ParamsEnv(Adapter):
     """An environment of gymnax's shape:
     `brns.FunctionalTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
 
@@ -85,48 +110,25 @@ class ParamsEnv(eqx.Module):
     `watch=lambda adapted: adapted.state...` reads its own state.
     """
 
-    env: Any
-    """without wrappers"""
     params: Any
     """its parameters, such as `env.default_params`"""
 
     @property
-    def action_size(self) -> int:
-        """How many numbers an action has; one for each choice."""
-        return _size(self.env.action_space(self.params))
-
-    @property
-    def choices(self) -> tuple[int, ...]:
-        """Of each discrete action."""
-        return _choices(self.env.action_space(self.params))
+    def actions(self) -> Any:
+        """The space of actions."""
+        return self.env.action_space(self.params)
 
     def reset(self, key: Key[Array, ""]) -> Adapted:
-        """The first state of an episode.
-
-        Args:
-            key: all chance of the episode comes from it.
-
-        Returns:
-            With `obs`, `reward` and `done`, as `FunctionalTask` reads them.
-        """
+        """The first state of an episode; see `TimeStepEnv.reset`."""
         first, later = jax.random.split(key)
         obs, state = self.env.reset(first, self.params)
         return _adapted(state, obs, 0.0, False, later)
 
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
-        """The next state.
-
-        Args:
-            adapted: the state before.
-            action: numbers from -1 to 1, which are scaled to the bounds of the actions; of discrete
-                actions, a one for what was chosen.
-
-        Returns:
-            As of `reset`.
-        """
+        """The next state; see `TimeStepEnv.step`."""
         now, later = jax.random.split(adapted.key)
         step = getattr(self.env, "step_env", self.env.step)
-        native = _native(self.env.action_space(self.params), action)
+        native = self._to_native(action)
         obs, state, reward, done, _ = step(now, adapted.state, native, self.params)
         return _adapted(state, obs, reward, done, later)
 
@@ -134,26 +136,3 @@ class ParamsEnv(eqx.Module):
 def _adapted(state: Any, obs: Any, reward: Any, done: Any, key: Any) -> Adapted:
     """Of the same types after a reset as after a step."""
     return Adapted(state, obs, jnp.asarray(reward, float), jnp.asarray(done, bool), key)
-
-
-def _choices(space: Any) -> tuple[int, ...]:
-    """How many there are for each discrete action; none for a continuous one."""
-    number = getattr(space, "num_values", getattr(space, "n", None))
-    return () if number is None else tuple(np.ravel(number).tolist())
-
-
-def _size(space: Any) -> int:
-    return sum(_choices(space)) or prod(space.shape)
-
-
-def _native(space: Any, action: Float[Array, " a"]) -> Array:
-    """An action as the space has it."""
-    if choices := _choices(space):
-        groups = jnp.split(action, np.cumsum(choices)[:-1])
-        return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
-    bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
-    low, high = (np.broadcast_to(np.asarray(getattr(space, b)), space.shape) for b in bounds)
-    bounded = np.isfinite(low) & np.isfinite(high)
-    least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    scaled = least + (most - least) * (action.reshape(space.shape) + 1) / 2
-    return jnp.clip(scaled, low, high).astype(space.dtype)

@@ -72,7 +72,7 @@ class PlanarArm(eqx.Module):
         n, places = len(genotypes), self.places(genotypes)
         fitness = -jnp.var(math.pi * (2 * genotypes - 1), axis=1)
         if self.descriptor == "picture":
-            descriptor = _pictures(places)
+            descriptor = _draw_arms(places)
         else:
             descriptor = places[:, -1] if self.descriptor == "tip" else places.reshape(n, -1)
         return Evaluation(descriptor, fitness, jnp.zeros(n, bool))
@@ -94,7 +94,7 @@ class PlanarArm(eqx.Module):
         return jnp.clip((ends + 1) / 2, 0.0, 1.0)  # rounding may leave the box by a last bit
 
 
-def _pictures(places: Float[Array, "n joints 2"]) -> Float[Array, "n pixels"]:
+def _draw_arms(places: Float[Array, "n joints 2"]) -> Float[Array, "n pixels"]:
     """How arms look: 1 at the arm, 0 a pixel away from it."""
     at = (jnp.arange(PIXELS) + 0.5) / PIXELS
     y, x = (side.reshape(1, -1) for side in jnp.meshgrid(at, at, indexing="ij"))

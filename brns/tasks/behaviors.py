@@ -54,14 +54,14 @@ class Waypoints(eqx.Module):
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The selected numbers of an episode, one moment after another."""
-        xp, observations = _array(episode.observations)
+        xp, observations = _as_array(episode.observations)
         shares = np.arange(1, self.moments + 1) / self.moments
         times = xp.rint(shares * episode.length).astype(int)
-        return _selected(observations[times], self.select).ravel()
+        return _select(observations[times], self.select).ravel()
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
         """Those of the observations, for each moment; see `Bounded.bounds`."""
-        low, high = (_selected(bound, self.select) for bound in observations)
+        low, high = (_select(bound, self.select) for bound in observations)
         return Bounds(np.tile(low, self.moments), np.tile(high, self.moments))
 
 
@@ -84,10 +84,10 @@ class Statistic(eqx.Module):
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The statistic of each selected number in an episode."""
-        xp, series = _array(getattr(episode, self.of))
+        xp, series = _as_array(getattr(episode, self.of))
         if xp is np:
             series = series.astype(float)
-        series = _selected(series[1:] if self.of == "observations" else series, self.select)
+        series = _select(series[1:] if self.of == "observations" else series, self.select)
         count = xp.maximum(episode.length, 1)
         within = (np.arange(len(series)) < count)[:, None]
         if self.statistic == "min":
@@ -104,7 +104,7 @@ class Statistic(eqx.Module):
         range.
         """
         of = observations if self.of == "observations" else actions
-        low, high = (_selected(bound, self.select) for bound in of)
+        low, high = (_select(bound, self.select) for bound in of)
         if self.statistic == "std":
             low, high = np.zeros_like(low), (high - low) / 2
         return Bounds(low, high)
@@ -122,7 +122,7 @@ class Joined(eqx.Module):
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """What the parts give of an episode, end to end."""
-        xp, _ = _array(episode.rewards)
+        xp, _ = _as_array(episode.rewards)
         return xp.concatenate([xp.ravel(part(episode)) for part in self.parts])
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
@@ -137,7 +137,7 @@ class Joined(eqx.Module):
         return Bounds(*map(np.concatenate, zip(*each, strict=True)))
 
 
-def _selected(rows: Any, select: tuple[int, ...] | None) -> Any:
+def _select(rows: Any, select: tuple[int, ...] | None) -> Any:
     if select is None:
         return rows
     if not all(0 <= i < rows.shape[-1] for i in select):
@@ -148,7 +148,7 @@ def _selected(rows: Any, select: tuple[int, ...] | None) -> Any:
     return rows[..., list(select)]
 
 
-def _array(series: Any) -> tuple[ModuleType | Any, Any]:
+def _as_array(series: Any) -> tuple[ModuleType | Any, Any]:
     """NumPy or JAX, and floats `(times, d)`, also of several arrays, such as those of a dict."""
     if isinstance(series, np.ndarray):
         return np, series

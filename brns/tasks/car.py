@@ -71,16 +71,7 @@ class MountainCar(eqx.Module):
 
 
 def step(position: Cars, speed: Cars, push: Cars) -> tuple[Cars, Cars]:
-    """One step of n cars.
-
-    Args:
-        position: x, `(n,)`.
-        speed: v, x a step.
-        push: u, from -1 to 1.
-
-    Returns:
-        Their next places and speeds.
-    """
+    """The next places and speeds of n cars that are pushed by -1 to 1."""
     faster = jnp.clip(speed + 0.0015 * push - 0.0025 * jnp.cos(3 * position), -FASTEST, FASTEST)
     further = jnp.clip(position + faster, LEFT, RIGHT)
     return further, jnp.where((further <= LEFT) & (faster < 0), 0.0, faster)

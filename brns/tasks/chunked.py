@@ -114,8 +114,8 @@ class Chunked(Wrapper):
                 packed = self._packed
                 return self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
             if self.failures:
-                return _here(lambda: worker.evaluate(request, self.task, part, seed))
-            return _here(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
+                return _call_now(lambda: worker.evaluate(request, self.task, part, seed))
+            return _call_now(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
             self.executor.begin()
@@ -246,15 +246,8 @@ class Batch:
 def why_failed(
     task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
 ) -> list[str]:
-    """Why a task could not evaluate genotypes; asked once.
-
-    Args:
-        task: that evaluated them.
-        genotypes: `(n, p)`.
-        key: the data of the key that the task was given.
-
-    Returns:
-        A text for each, such as an error with its traceback.
+    """Why a task could not evaluate genotypes, given the data of its key; asked once. A text for
+    each, such as an error with its traceback.
     """
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
@@ -289,7 +282,7 @@ def has_workers(task: Task) -> bool:
     return isinstance(task, Chunked) and task.executor is not None
 
 
-def _here(call: Callable[[], Any]) -> Future:
+def _call_now(call: Callable[[], Any]) -> Future:
     """What the call gives, or its error, at once."""
     future = Future()
     try:

@@ -12,7 +12,9 @@ from jaxtyping import Array, Float
 
 def cores() -> int:
     """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def one_thread() -> dict[str, str]:
@@ -23,21 +25,13 @@ def one_thread() -> dict[str, str]:
 
 
 def scan(advance: Callable, state: Any, length: int, *arguments: Any) -> Any:
-    """`jax.lax.scan` of `advance(state, *arguments)` on a CPU in one piece of machine code.
+    """`jax.lax.scan` of `advance(state, *arguments)` on a CPU in one piece of machine code: the
+    last state, and what was kept of each step.
 
     XLA makes each operation of a loop's body a task for its threads, which takes most of the time
     of a robot's 2000 small steps. The metadata says that this loop is small. It can contain no
     matrix product and no constant array; arrays must be among `arguments`. The bits are the same
     for 16 rows or more (`pad_rows`).
-
-    Args:
-        advance: gives the next state and what to keep of the step.
-        state: the first.
-        length: steps.
-        *arguments: what every step is given beside the state.
-
-    Returns:
-        The last state, and what was kept of each step.
     """
 
     def loop(state: Any, arguments: Any) -> Any:
@@ -50,13 +44,7 @@ def scan(advance: Callable, state: Any, length: int, *arguments: Any) -> Any:
 
 
 def pad_rows(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
-    """The rows, padded with zeros to 16:
-    with 3 or fewer the compiler fuses operations and so rounds less often.
-
-    Args:
-        rows: `(n, p)`.
-
-    Returns:
-        `(max(n, 16), p)` in float32.
+    """The rows in float32, padded with zeros to 16: with 3 or fewer the compiler fuses operations
+    and so rounds less often.
     """
     return jnp.pad(jnp.asarray(rows, jnp.float32), ((0, max(0, 16 - len(rows))), (0, 0)))

@@ -37,13 +37,8 @@ class Episode(NamedTuple):
 
 
 def flat_observation(state: Any) -> Float[Array, " o"]:
-    """A state's observation as floats.
-
-    Args:
-        state: of the environment, with `obs`.
-
-    Returns:
-        `(o,)`; of several arrays, such as a dict, one vector in the order of their names.
+    """A state's observation as floats; of several arrays, such as a dict, one vector in the order
+    of their names.
     """
     return ravel_pytree(state.obs)[0].astype(float)
 
@@ -88,7 +83,7 @@ class FunctionalTask(eqx.Module):
         check_settings(self, steps=(self.steps >= 1, "at least 1"))
         try:
             actions = operator.index(self.env.action_size)
-            self._raw, state = _first(self.env.reset)
+            self._raw, state = _try_reset(self.env.reset)
             _ = state.reward, state.done
             (observations,) = jax.eval_shape(self.observe, state).shape
         except (AttributeError, TypeError, ValueError) as error:
@@ -146,12 +141,12 @@ class FunctionalTask(eqx.Module):
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
             action = _one_hot(action, choices) if choices else action
             state = self.env.step(state, action)
-            reward = jnp.where(done, 0.0, _scalar("reward", state.reward))
+            reward = jnp.where(done, 0.0, _as_scalar("reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
-            return (state, done | _scalar("done", state.done).astype(bool)), happened
+            return (state, done | _as_scalar("done", state.done).astype(bool)), happened
 
         state = self.env.reset(jax.random.key_data(key) if self._raw else key)
-        begun = state, _scalar("done", state.done).astype(bool)
+        begun = state, _as_scalar("done", state.done).astype(bool)
         (_, done), happened = jax.lax.scan(advance, begun, length=self.steps)
         later, rewards, actions, living = happened
         length = living.sum()
@@ -192,10 +187,8 @@ def _is_hashable(env: Any) -> bool:
     return True
 
 
-def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
-    """Whether `reset` needs the two words of a key, as older code does,
-    and the shapes of its state.
-    """
+def _try_reset(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
+    """Whether `reset` takes a key's two words, as older code does, and the shapes of its state."""
     key = jax.random.key(0)
     try:
         return False, jax.eval_shape(reset, key)
@@ -205,7 +198,7 @@ def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
         raise
 
 
-def _scalar(name: str, value: Any) -> Array:
+def _as_scalar(name: str, value: Any) -> Array:
     if jnp.size(value) != 1:
         raise ValueError(f"a state's {name} must be one number; got shape {jnp.shape(value)}")
     return jnp.reshape(value, ())

@@ -127,18 +127,8 @@ class FeedForward(eqx.Module):
 
 
 def fit_policy(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
-    """The policy of an environment.
-
-    Args:
-        policy: the user's; None for two hidden layers of 10 neurons and a squashed output.
-        observations: numbers in a flattened observation.
-        actions: numbers in an action.
-
-    Returns:
-        A policy from so many observations to so many actions.
-
-    Raises:
-        ValueError: where the user's has other sizes.
+    """The policy of an environment, by default with two hidden layers of 10 neurons and a squashed
+    output; a `ValueError` where the user's has not so many observations and actions.
     """
     policy = policy or FeedForward((observations, 10, 10, actions), squash_output=True)
     if (policy.sizes[0], policy.sizes[-1]) != (observations, actions):

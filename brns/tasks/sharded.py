@@ -71,9 +71,14 @@ class Sharded(Wrapper):
         filled = jnp.pad(genotypes, ((0, -n % self.mesh.size), (0, 0)), mode="edge")
         specs = INDIVIDUALS, PartitionSpec()
         shard = jax.shard_map(
-            self._part, mesh=self.mesh, in_specs=specs, out_specs=INDIVIDUALS, check_vma=False
+            self._evaluate_part,
+            mesh=self.mesh,
+            in_specs=specs,
+            out_specs=INDIVIDUALS,
+            check_vma=False,
         )
         return Evaluation(*(column[:n] for column in shard(filled, key)))
 
-    def _part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        return validate_evaluation(self.task.evaluate(genotypes, key), len(genotypes), self.task)
+    def _evaluate_part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        evaluation = self.task.evaluate(genotypes, key)
+        return validate_evaluation(evaluation, len(genotypes), self.task)

@@ -44,12 +44,8 @@ class WorkerError(RuntimeError):
 
 
 def set_up(parent: int, log: str | None) -> None:
-    """Send this process's output to a file, and end it with the search's,
+    """Send this process's output to a file, if there is one, and end it with the search's process,
     even if that was killed.
-
-    Args:
-        parent: the id of the search's process.
-        log: the file; None leaves the output where it goes.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     if log is not None:
@@ -70,17 +66,10 @@ def set_up(parent: int, log: str | None) -> None:
 
 
 def initialize(pickled: bytes | None) -> None:
-    """Start JAX, and call the user's initializer.
-
-    Args:
-        pickled: the initializer; None for none.
-
-    Raises:
-        WorkerError: where it raises.
-    """
+    """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
     jax.block_until_ready(jax.random.bits(jax.random.key(0)))  # no chunk's timeout counts it
     if pickled is not None:
-        _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
+        _call_or_fail("the initializer", lambda: pickle.loads(pickled)())
 
 
 def registered() -> list[bytes]:
@@ -96,25 +85,16 @@ def registered() -> list[bytes]:
 
 
 def unpack(digest: str, content: bytes) -> list[str]:
-    """Take a task, with the environments of its program.
-
-    Args:
-        digest: by which chunks name it.
-        content: the pickled task.
-
-    Returns:
-        The digests of all tasks that are held then.
-
-    Raises:
-        WorkerError: where it cannot be unpickled.
+    """Take a task by its digest, with the environments of its program; gives the digests of all
+    that are held then. A `WorkerError` where it cannot be unpickled.
     """
-    _tasks[digest] = _or_worker_error("the task", lambda: _unpickled(content))
+    _tasks[digest] = _call_or_fail("the task", lambda: _unpickle(content))
     while len(_tasks) > HELD:
         del _tasks[next(iter(_tasks))]
     return list(_tasks)
 
 
-def _unpickled(content: bytes) -> Task:
+def _unpickle(content: bytes) -> Task:
     environments, task = pickle.loads(content)
     if environments:
         import gymnasium
@@ -126,7 +106,7 @@ def _unpickled(content: bytes) -> Task:
     return pickle.loads(task)
 
 
-def _or_worker_error(what: str, call: Callable[[], Any]) -> Any:
+def _call_or_fail(what: str, call: Callable[[], Any]) -> Any:
     """What the call gives. Errors become texts: one of the user's own might not be picklable."""
     try:
         return call()
@@ -150,20 +130,11 @@ def _last_line(error: BaseException) -> str:
 def evaluate_packed(
     request: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
-    """Evaluate a chunk by a task that comes with it, or was unpacked here before.
+    """Evaluate a chunk by a task that comes with it, or was unpacked here before; gives the seconds
+    that it took, too. The request says in words what is evaluated, for errors.
 
-    Args:
-        request: what is evaluated in words, for errors.
-        packed: the task's digest and its pickled content; of a task that is held here any content.
-        genotypes: of the chunk, `(n, p)`.
-        seed: the key's data and implementation.
-
-    Returns:
-        The evaluation, and the seconds that it took.
-
-    Raises:
-        WorkerError: where this process is a fork of the search's, or cannot take the task.
-        EvaluationError: where the task raises.
+    A `WorkerError` where this process is a fork of the search's, or cannot take the task; an
+    `EvaluationError` where the task raises.
     """
     if _forked:
         raise WorkerError(
@@ -197,18 +168,8 @@ def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -
 
 
 def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
-    """What a task says about one chunk, checked while it is still known which chunk it was.
-
-    Args:
-        task: what is evaluated.
-        genotypes: of the chunk, `(n, p)`.
-        seed: the key's data and implementation.
-
-    Returns:
-        Columns of NumPy arrays.
-
-    Raises:
-        ValueError: where it is no evaluation of n genotypes.
+    """What a task says about one chunk as columns of NumPy arrays, checked while it is still known
+    which chunk it was.
     """
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])

@@ -127,7 +127,7 @@ def test_a_run_without_a_place_is_kept_in_a_folder_that_is_told(capsys):
     ("changes", "message"),
     [
         ({"seeds": [0, 2]}, r"holds seeds \[0, 1\] .*; seeds \[0, 2\]"),
-        ({"checkpoint_every": 3}, "with checkpoint_every=3 were asked for"),
+        ({"checkpoint_every": 3}, "with checkpoint_every=3, genotypes=survivors were asked for"),
     ],
 )
 def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, message, tmp_path):

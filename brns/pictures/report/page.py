@@ -137,10 +137,7 @@ def differences(
     values: Mapping[str, Mapping[str, dict[int, float]]], seeds: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, str], Difference]:
     """Each measure of each method against that of the first, seed by seed, corrected together.
-
-    Args:
-        values: by measure, method and seed.
-        seeds: of each method.
+    Values are by measure, method and seed.
     """
     reference, *others = seeds
     tests = {}
@@ -156,9 +153,7 @@ def differences(
 
 
 def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
-    """The source of a figure's image, and whether it is wide. Maps have thousands of points: they
-    are pixels.
-    """
+    """The source of a figure's image, of a map in pixels, and whether it is wide."""
     if wide:
         image = data_url(png(figure, dpi=100))
     else:

@@ -40,24 +40,18 @@ def generations_shown(records: Sequence[Record]) -> list[int]:
 
 
 def view(runs: Mapping[str, Record]) -> dict[str, Any]:
-    """What the page's script draws.
-
-    Args:
-        runs: a run of each method, by the method's name.
-
-    Returns:
-        JSON values of the scene, the generations, and a panel for each run. Arrays are base64 of
-        little-endian bytes.
+    """What the page's script draws of a run of each method: JSON values of the scene, the
+    generations, and a panel for each. Arrays are base64 of little-endian bytes.
     """
     world = scene_of(next(iter(runs.values())))
     generations = generations_shown(list(runs.values()))
     panels = []
     for name, record in runs.items():
-        panels.append({"title": f"{name}, seed {record.seed}", **_panel(record, generations)})
-    return {"scene": _scene(world), "generations": generations, "panels": panels}
+        panels.append({"title": f"{name}, seed {record.seed}", **_make_panel(record, generations)})
+    return {"scene": _describe_scene(world), "generations": generations, "panels": panels}
 
 
-def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
+def _make_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last).tolist()
     living = [gather.population(record, g) for g in now]
@@ -68,18 +62,16 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
         maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
             "cells": MAP_CELLS,
-            "low": _plain(record.behavior_space.low),
-            "high": _plain(record.behavior_space.high),
+            "low": _as_floats(record.behavior_space.low),
+            "high": _as_floats(record.behavior_space.high),
             "of": [layers.index(g) for g in until],
-            "levels": [_encoded(novelty_ranks(each), "u1") for each in maps],
+            "levels": [_encode(novelty_ranks(each), "u1") for each in maps],
         }
     return panel
 
 
 def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
-    """Every individual once, and for each generation the rows of those who lived, with their
-    novelty then.
-    """
+    """Every individual once, and for each generation the rows and novelty of who lived."""
     world = living[0].scene
     ids = np.concatenate([people.id for people in living])
     _, first = np.unique(ids, return_index=True)
@@ -90,54 +82,56 @@ def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
     places = world.place(columns["descriptor"])
     rows = [np.searchsorted(ids, people.id) for people in living]
     people = {
-        "id": _encoded(ids, "<i4"),
-        "born": _encoded(columns["born"], "<i4"),
-        "parent": _encoded(columns["parent"], "<i4"),
-        "solved": _encoded(columns["solved"], "u1"),
-        "place": _encoded(places, "<f4"),
-        "rows": [_encoded(each, "<i4") for each in rows],
-        "novelty": [_encoded(each.novelty, "<f4") for each in living],
+        "id": _encode(ids, "<i4"),
+        "born": _encode(columns["born"], "<i4"),
+        "parent": _encode(columns["parent"], "<i4"),
+        "solved": _encode(columns["solved"], "u1"),
+        "place": _encode(places, "<f4"),
+        "rows": [_encode(each, "<i4") for each in rows],
+        "novelty": [_encode(each.novelty, "<f4") for each in living],
     }
     if world.paths:
         paths = with_start(world, columns["descriptor"])
-        people |= {"paths": _encoded(paths, "<f4"), "steps": paths.shape[1]}
+        people |= {"paths": _encode(paths, "<f4"), "steps": paths.shape[1]}
     return people
 
 
 def novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
     """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
-    reached = np.isfinite(novelty_map.novelty)
-    ranks = rank_norm(novelty_map.novelty[reached])(np.where(reached, novelty_map.novelty, 0.0))
-    return np.where(reached, 1 + np.round((LEVELS - 2) * np.float64(ranks)), 0).astype(np.uint8)
+    novelty = novelty_map.novelty
+    reached = np.isfinite(novelty)
+    ranks = rank_norm(novelty[reached])(np.where(reached, novelty, 0.0))
+    levels = 1 + np.round((LEVELS - 2) * np.float64(ranks))
+    return np.where(reached, levels, 0).astype(np.uint8)
 
 
-def _scene(world: Scene) -> dict[str, Any]:
+def _describe_scene(world: Scene) -> dict[str, Any]:
     """The scene as JSON values; walls are an image whose first row is the top."""
     walls = None
     if world.walls is not None:
         rows = world.walls if world.down else world.walls[::-1]
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
-        walls = {"image": _image(rows[..., None] * color), "extent": _plain(world.walls_extent)}
-    areas = [[*_plain(area[:3]), area.name, area.color] for area in world.areas]
+        walls = {"image": _image(rows[..., None] * color), "extent": _as_floats(world.walls_extent)}
+    areas = [[*_as_floats(area[:3]), area.name, area.color] for area in world.areas]
     colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
     return {
-        "low": _plain(world.low),
-        "high": _plain(world.high),
+        "low": _as_floats(world.low),
+        "high": _as_floats(world.high),
         "axes": list(world.axes),
         "down": world.down,
         "square": world.walls is not None,
         "walls": walls,
-        "start": None if world.start is None else _plain(world.start),
+        "start": None if world.start is None else _as_floats(world.start),
         "areas": areas,
-        "colors": _encoded(colors, "u1"),
+        "colors": _encode(colors, "u1"),
     }
 
 
-def _plain(numbers: Iterable[Any]) -> list[float]:
+def _as_floats(numbers: Iterable[Any]) -> list[float]:
     return [float(number) for number in numbers]
 
 
-def _encoded(array: np.ndarray, kind: str) -> str:
+def _encode(array: np.ndarray, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()
 
 

@@ -29,14 +29,8 @@ class Arena(NamedTuple):
     """positions in a descriptor"""
 
     def picture(self, low: float, high: float) -> Bool[np.ndarray, "h w"]:
-        """The walls as pixels of a square.
-
-        Args:
-            low: the least x and y, in metres.
-            high: the largest.
-
-        Returns:
-            True for wall; row 0 is at the lowest y.
+        """The walls as pixels of a square from `low` to `high` in x and y; row 0 is at the lowest
+        y.
         """
         at = np.linspace(low, high, PIXELS, endpoint=False) + (high - low) / PIXELS / 2
         x, y, half_x, half_y = np.array(self.walls).T[:, None]
@@ -78,13 +72,6 @@ def ant_xml(arena: str, integrator: str) -> str:
     Two balls far out on the x axis align these boxes with the walls. Floor, walls and balls come
     after the ant, so that contacts have the same order, and the same bits, as with one body for
     all.
-
-    Args:
-        arena: `large` or `huge`.
-        integrator: of MuJoCo, such as `implicitfast`.
-
-    Returns:
-        The text of an MJCF file.
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size

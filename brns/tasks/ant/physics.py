@@ -71,18 +71,11 @@ class Physics:
     def advance(
         self, state: Float[np.ndarray, "n s"], action: Float[np.ndarray, "n a"], physics_steps: int
     ) -> tuple[Float[np.ndarray, "n s"], Bool[np.ndarray, " n"]]:
-        """One control step of n ants.
+        """One control step of n ants, of whose 8 joints the actions are from -1 to 1: their next
+        states, and which of them are sound.
 
         The solver's warm start is cleared first, so that the next state depends on state and action
         alone. After a warning MuJoCo stops a simulation and its clock.
-
-        Args:
-            state: full physics states, `(n, s)`.
-            action: of the 8 joints, from -1 to 1, `(n, 8)`.
-            physics_steps: in a control step, of 0.005 s.
-
-        Returns:
-            The next states, and which of them are sound.
         """
         n = len(state)
         states = np.empty((n, physics_steps, state.shape[1]))
@@ -126,18 +119,8 @@ def threads() -> int:
 def pictures(
     model, states: Iterable[Float[np.ndarray, " s"]], camera: str = "follow"
 ) -> Iterator[UInt8[np.ndarray, "360 480 3"]]:
-    """What a camera of the model sees.
-
-    Args:
-        model: MuJoCo's.
-        states: full physics states, one a picture.
-        camera: a name in the model.
-
-    Returns:
-        Pictures of 360 x 480 pixels.
-
-    Raises:
-        RuntimeError: where there is no renderer.
+    """What a camera of the model sees of full physics states; a `RuntimeError` where there is no
+    renderer.
     """
     mujoco = load_mujoco()
     context = _context()

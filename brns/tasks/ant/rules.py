@@ -220,14 +220,6 @@ class AntMaze(eqx.Module):
 def within(
     here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]
 ) -> Bool[np.ndarray, "n areas"]:
-    """In which areas ants stand.
-
-    Args:
-        here: x and y of each torso, in metres.
-        areas: the areas' centres.
-
-    Returns:
-        `(n, areas)`.
-    """
+    """In which areas ants stand, each known by its torso's place."""
     offset = here[:, None] - areas
     return np.einsum("nac,nac->na", offset, offset) <= AREA_RADIUS**2

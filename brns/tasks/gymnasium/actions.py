@@ -38,7 +38,7 @@ class Policy(Protocol):
         """
 
 
-def _outputs(space: spaces.Space) -> int:
+def _count_outputs(space: spaces.Space) -> int:
     """How many outputs a network needs."""
     sizes = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Box)
     if not isinstance(space, sizes):
@@ -50,7 +50,7 @@ def _outputs(space: spaces.Space) -> int:
 
 
 def default_policy(observed: spaces.Space, acted: spaces.Space) -> FeedForward:
-    policy = fit_policy(None, width_of(observed), _outputs(acted))
+    policy = fit_policy(None, width_of(observed), _count_outputs(acted))
     if policy.genotype_length > GENES:
         warnings.warn(
             f"observations of {width_of(observed):,} numbers make a policy of "
@@ -67,13 +67,13 @@ def make_actor(
     """From rows of observations to actions."""
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
-    fit_policy(policy, inputs, _outputs(space))
-    layers, choose = policy.layers(genotypes), _chooser(space, policy.squash_output)
+    fit_policy(policy, inputs, _count_outputs(space))
+    layers, choose = policy.layers(genotypes), _make_chooser(space, policy.squash_output)
     act = policy.act  # once: a module makes it anew each time that it is asked
     return lambda rows: choose(act(layers, rows.T).T)
 
 
-def _chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
+def _make_chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
     """From a network's outputs to actions."""
     if isinstance(space, spaces.Discrete):
         return lambda outputs: space.start + outputs.argmax(axis=1)

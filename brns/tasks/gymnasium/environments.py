@@ -31,9 +31,7 @@ class Worlds(threading.local):
         return Worlds, ()  # in another process a task makes its own
 
     def get(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
-        """This thread's environment i, made when it is first asked for; a copy of a task that has
-        another `maker`, as by `eqx.tree_at`, has others.
-        """
+        """This thread's environment i; a copy of a task with another `maker` has others."""
         if self.maker is not maker:
             _close(self.made)
             self.made.clear()

@@ -84,4 +84,5 @@ def info_of(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _is_by_world(value: Any, n: int) -> bool:
-    return (isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0) and len(value) == n
+    rows = isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+    return rows and len(value) == n

@@ -84,7 +84,7 @@ class GymnasiumTask(eqx.Module):
         if not isinstance(self.policy, FeedForward):
             check_part("policy", self.policy, Policy)
         if self.behavior_space is None:
-            self.behavior_space = self._box(*self._spaces(1))
+            self.behavior_space = self._find_box(*self._spaces(1))
 
     @property
     def genotype_space(self) -> Box:
@@ -122,10 +122,10 @@ class GymnasiumTask(eqx.Module):
         observed, acted = self._spaces(len(genotypes))
         act = partial(make_actor, acted, self.policy, width_of(observed))
         if self.vector:
-            return self._at_once(act(genotypes), len(genotypes), seed)
+            return self._live_together(act(genotypes), len(genotypes), seed)
         together = max(1, min(TOGETHER, NUMBERS // width_of(observed)))
         groups = np.split(genotypes, range(together, len(genotypes), together))
-        episodes = [self._in_turn(act(group), len(group), seed) for group in groups]
+        episodes = [self._live_apart(act(group), len(group), seed) for group in groups]
         return [*itertools.chain(*episodes)]
 
     def film(self, genotype: Float[np.ndarray, " p"]) -> Film:
@@ -147,9 +147,9 @@ class GymnasiumTask(eqx.Module):
                 "make them so, which draws nothing before a film is asked for"
             )
         per_second = float(env.metadata.get("render_fps", 30))
-        return Film(self._pictures(env, genotype), self.steps + 1, per_second)
+        return Film(self._draw_episode(env, genotype), self.steps + 1, per_second)
 
-    def _pictures(self, env: gymnasium.Env, genotype: np.ndarray) -> Iterator[np.ndarray]:
+    def _draw_episode(self, env: gymnasium.Env, genotype: np.ndarray) -> Iterator[np.ndarray]:
         """What an environment draws at the start and after each step of one episode."""
         genotypes = np.asarray(genotype)[None]
         act = make_actor(env.action_space, self.policy, width_of(env.observation_space), genotypes)
@@ -157,7 +157,7 @@ class GymnasiumTask(eqx.Module):
             yield np.asarray(env.render())
         env.close()
 
-    def _in_turn(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+    def _live_apart(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
         worlds, diaries = [self._world(i) for i in range(n)], [Diary() for _ in range(n)]
         for _ in self._live(act, worlds, diaries, seed):
@@ -167,9 +167,7 @@ class GymnasiumTask(eqx.Module):
     def _live(
         self, act: Callable[[np.ndarray], Any], worlds: list[Any], diaries: list[Diary], seed: int
     ) -> Iterator[None]:
-        """Write an episode in each diary; stops at the start and after each step. An environment
-        rests after its end.
-        """
+        """Write an episode in each diary; stops at the start and after each step."""
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
         watch = self.watch  # once: a module makes a function anew at each look
         flat = make_flatten(observed)
@@ -200,7 +198,7 @@ class GymnasiumTask(eqx.Module):
             if not living:
                 break
 
-    def _at_once(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+    def _live_together(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
         worlds = self._world(n)
         plain = isinstance(worlds.single_observation_space, spaces.Box)
@@ -256,7 +254,7 @@ class GymnasiumTask(eqx.Module):
             return self._world(n).single_observation_space, self._world(n).single_action_space
         return self._world(0).observation_space, self._world(0).action_space
 
-    def _box(self, observed: spaces.Space, acted: spaces.Space) -> Box:
+    def _find_box(self, observed: spaces.Space, acted: spaces.Space) -> Box:
         """Where behaviors lie, if `describe` knows it."""
         describe: Any = self.describe
         if self.watch is None and hasattr(describe, "bounds"):

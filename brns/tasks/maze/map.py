@@ -32,17 +32,8 @@ MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 
 
 def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
-    """The map of square rooms whose doors are drawn from a seed; all rooms are joined.
-
-    Args:
-        seed: of the doors, from 0 on.
-        side: how many rooms along a side, 2 to 8.
-
-    Returns:
-        True for wall; row 0 is at the lowest y.
-
-    Raises:
-        ValueError: for a seed or side out of range.
+    """The map of `side` x `side` square rooms whose doors are drawn from a seed, True for wall; all
+    rooms are joined. Row 0 is at the lowest y.
     """
     if not 2 <= side <= 8 or seed < 0:
         raise ValueError(
@@ -87,14 +78,7 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=4)
 def tables(obstacles: bytes) -> Tables:
-    """The tables of a map, the same for equal maps.
-
-    Args:
-        obstacles: the k x k bytes of a map of bools, True for wall.
-
-    Returns:
-        What a robot meets there.
-    """
+    """The tables of a map of k x k bytes, True for wall; the same for equal maps."""
     k = math.isqrt(len(obstacles))
     # Beside the map all is wall.
     free = np.pad(1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH)
@@ -115,7 +99,7 @@ def tables(obstacles: bytes) -> Tables:
         clear = seen(0, 0).copy()
         moves = np.zeros((k, k), np.uint8)
         goals = []
-        for pixels in _line(end_i, end_j):
+        for pixels in _trace_line(end_i, end_j):
             for i, j in pixels:
                 clear &= seen(i, j)
             moves += clear
@@ -129,9 +113,7 @@ def tables(obstacles: bytes) -> Tables:
 
 
 def _laser_ends() -> list[tuple[int, int]]:
-    """Offsets that a laser's end can have from the robot's pixel:
-    two roundings move it by less than a pixel.
-    """
+    """Offsets of a laser's end from the robot's pixel, which roundings move by under a pixel."""
     offsets = []
     for i, j in product(range(-REACH, REACH + 1), repeat=2):
         nearest = math.hypot(max(abs(i) - 1, 0), max(abs(j) - 1, 0))
@@ -140,7 +122,7 @@ def _laser_ends() -> list[tuple[int, int]]:
     return offsets
 
 
-def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
+def _trace_line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
     """The line of pixels from (0, 0): for each move the pixels that it touches, its goal last.
 
     Bresenham's algorithm in its supercover form (Dedu 2001): a diagonal move also touches the

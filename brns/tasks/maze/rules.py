@@ -250,12 +250,13 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     heading = jnp.where(heading > math.pi, heading - 2 * math.pi, heading)
     heading = jnp.where(heading <= -math.pi, heading + 2 * math.pi, heading)
 
-    touched = tables.touched.at[_pixel(next_y), _pixel(next_x)].get(mode="clip").astype(jnp.uint32)
+    at = tables.touched.at[_pixel(next_y), _pixel(next_x)]
+    touched = at.get(mode="clip").astype(jnp.uint32)
     x, y = jnp.where(touched > 0, x, next_x), jnp.where(touched > 0, y, next_y)
-    return (x, y, heading), (*_lasers(tables, x, y, heading), *_bumpers(touched, heading))
+    return (x, y, heading), (*_read_lasers(tables, x, y, heading), *_read_bumpers(touched, heading))
 
 
-def _lasers(
+def _read_lasers(
     tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], heading: Float[Array, " n"]
 ) -> Rows:
     i, j = _pixel(x), _pixel(y)
@@ -273,7 +274,7 @@ def _lasers(
     return tuple(readings)
 
 
-def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
+def _read_bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     """The left and the right bumper.
 
     There are four bearings a quarter turn, `up_to` of all 16 at or below the heading and `below` of
