@@ -6,8 +6,10 @@ with few optimizations, as they round a little otherwise: where every bit counts
 fixture `users_compiler`.
 """
 
+import gc
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import jaxtyping
@@ -18,12 +20,19 @@ jaxtyping.install_import_hook(["brns", "reproduction"], "beartype.beartype").__e
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
 
+gc.set_threshold(50_000, 20, 100)  # Python's garbage is a fifth of the time of tracing programs
+
 CHROMIUM = Path("/usr/bin/chromium")
-COMPILED = Path(__file__).parents[1] / ".cache" / "compiled"
+CACHE = Path(__file__).parents[1] / ".cache"
+COMPILED = CACHE / "compiled"
 LARGEST = 1e9
 """bytes, above which all that was compiled is thrown away, so that it does not grow for ever"""
 
-# once; the test processes begun by this one inherit it
+# once; the test processes begun by this one inherit these
+if sys.dont_write_bytecode:  # as in containers, where each process would compile JAX's modules anew
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(CACHE / "modules")
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     if sum(file.stat().st_size for file in COMPILED.glob("*")) > LARGEST:
         shutil.rmtree(COMPILED)
