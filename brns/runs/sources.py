@@ -305,7 +305,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def _parse(text: str) -> str:
-    """The text without comments, docstrings, and the way that it is set."""
+    """The text without comments, docstrings, annotations of arguments, and how it is set."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -313,4 +313,8 @@ def _parse(text: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
     return ast.dump(tree)

@@ -382,6 +382,7 @@ def test_a_constant_is_seen_wherever_it_is_read(written):
         ("generations=3", "generations=4"),  # an argument of the program that no function reads
         ("return points**power", '"""To the power."""\n    return points**power'),
         ("return points**power", "# to the power\n\n    return (points ** power)"),
+        ("def helper(genotypes):", "def helper(genotypes: np.ndarray) -> np.ndarray:"),
     ],
 )
 def test_what_means_the_same_is_the_same(written, before, after):
