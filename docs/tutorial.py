@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Tutorial: a first search, step by step
 #
-# Forty robots a generation live in a maze, without any reward: only what is new survives. This page
+# Robots in a maze, 40 a generation, without any reward: the most novel survive. This page
 # was executed when the documentation was built; below each cell is its output.
 # {download}`Download it as a notebook <executed/tutorial.ipynb>`; the script is `docs/tutorial.py`.
 #
-# ## A search is a task and a novelty
+# ## A search is a task and a novelty estimator
 #
 # The robot has two wheels and a small neural network. A *genotype* is the weights of the network, a
 # *behavior* is where the robot stands after 500 steps, and *novelty* says how unlike that is to
-# what the search has seen. No novelty is named here, so it is visit counts.
+# what the search has seen. No estimator is named here, so it is visit counts.
 
 # %%
 import brns
@@ -17,9 +17,9 @@ import brns
 search = brns.NoveltySearch(
     task=brns.DeceptiveMaze(steps=500), population_size=40, offspring_size=40
 )
-world = search.task
-box = world.behavior_space
-print(world.genotype_space.dimension, "genes; behaviors from", box.low, "to", box.high)
+task = search.task
+box = task.behavior_space
+print(task.genotype_space.dimension, "genes; behaviors from", box.low, "to", box.high)
 
 # %% [markdown]
 # ## Run it
@@ -35,8 +35,9 @@ print("generations on disk:", record.generations[0], "to", record.generations[-1
 # %% [markdown]
 # ## Look at it
 #
-# On the left is every behavior that was tried, early ones light and late ones dark. On the right is
-# what is novel to the search now: the robots of the last generation live where few have been.
+# On the left is every behavior that was evaluated, early ones light and late ones dark. On the
+# right is the novelty map after the last generation, with its robots: they live where few have
+# been.
 
 # %%
 from brns.pictures import draw, overview
@@ -62,10 +63,10 @@ for generation in (0, 10, 20, 30):
 # ## Another novelty
 #
 # Visit counts are one way to tell what is new. Archive-based novelty search keeps behaviors and
-# measures distances to them: it is another estimator in the same search.
+# measures distances to them. It is another estimator for the same task.
 
 # %%
-archive = brns.NoveltySearch(world, brns.ArchiveKNN(), population_size=40, offspring_size=40)
+archive = brns.NoveltySearch(task, brns.ArchiveKNN(), population_size=40, offspring_size=40)
 (other,) = brns.run(archive, generations=30, out="runs/tutorial-archive", checkpoint_every=3)
 draw("coverage", [record, other])
 
@@ -75,9 +76,9 @@ draw("coverage", [record, other])
 #
 # ## Does it forget?
 #
-# `Q(i, j)` is how novel the population of generation *i* is to the novelty of generation *j*. Where
-# it falls from left to right, the search remembers; where it rises again, the search goes back to
-# old ground.
+# `Q(i, j)` is the mean novelty of the population of generation *i*, scored by the estimator's state
+# of generation *j*. Along a row, it falls where the estimator remembers. Where it rises again,
+# places that were visited are novel again, and the search may return to them.
 
 # %%
 draw("q", [record, other])
@@ -85,8 +86,8 @@ draw("q", [record, other])
 # %% [markdown]
 # ## Novelty without a search
 #
-# The estimator alone is useful, too: `init`, `score` and `update` are functions of arrays. The
-# founders were novel when the search began, and are not any more:
+# An estimator works without a search, too: `init`, `score` and `update` are functions of arrays.
+# The founders, scored by the first state and by the last:
 
 # %%
 import jax
@@ -104,14 +105,14 @@ print(
 # %% [markdown]
 # ## Go on
 #
-# `brns.resume` makes the run longer, to the same bits as if it had never stopped. On the command
-# line it is `brns resume runs/tutorial --generations 60`, and
-# `brns report runs/tutorial runs/tutorial-archive` writes an interactive page.
+# `brns.resume` continues the run, bit-identical to one that never stopped. On the command line it
+# is `brns resume runs/tutorial --generations 60`. `brns report runs/tutorial runs/tutorial-archive`
+# writes an interactive page.
 
 # %%
 (record,) = brns.resume("runs/tutorial", generations=32)
 print(record.generations[-1], "generations")
 
 # %% [markdown]
-# Next: [a task and a novelty of your own](extending.rst), [the worlds that come with
-# it](worlds.rst), or [the equations](method.rst).
+# Next: [a task and an estimator of your own](extending.rst), [benchmark tasks and
+# comparisons](worlds.rst), or [the equations](method.rst).
