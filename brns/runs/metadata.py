@@ -81,7 +81,7 @@ class Metadata(pydantic.BaseModel):
 
     model_config = STRICT
 
-    format: Literal[10]
+    format: Literal[11]
     id: str
     experiment: dict[str, Any]
     world: str
@@ -152,7 +152,7 @@ def new(
     refuse_unrecorded(dataclasses.replace(search, task=innermost(search.task)), "search")
     space = search.task.behavior_space
     first = Metadata(
-        format=10,
+        format=11,
         id="",
         experiment=part_to_json(search),
         **cli_name(search, name)._asdict(),
