@@ -223,16 +223,20 @@ def unit(points: np.ndarray) -> np.ndarray:
 
 
 def tell(
-    d: int, number: int, cosine: float, learned: int, estimator: brns.NoveltyEstimator
+    draw: Any,
+    d: int,
+    number: int,
+    learned: int,
+    estimator: brns.NoveltyEstimator,
+    batch: int = 1000,
 ) -> list[float]:
     """AUC of unseen clusters against seen ones, and of fresh behaviors against the first."""
-    draw = clusters(d, number, cosine)
     seen, unseen = np.arange(number // 2), np.arange(number // 2, number)
     novelty = brns.Novelty(estimator, brns.Box([-1.0] * d, [1.0] * d))
-    first = draw(seen, 1000)
+    first = draw(seen, batch)
     novelty.learn(first)
-    for _ in range(1, learned // 1000):
-        novelty.learn(draw(seen, 1000))
+    for _ in range(1, learned // batch):
+        novelty.learn(draw(seen, batch))
     fresh = novelty.score(draw(seen, 500))
     others = novelty.score(draw(unseen, 500)), fresh
     pairs = [others, (fresh, novelty.score(first[:500]))]
@@ -255,7 +259,7 @@ def telling() -> str:
             if name == "k-NN" and learned == MANY:
                 line.append("not run")
                 continue
-            new, same = tell(d, number, cosine, learned, estimator)
+            new, same = tell(clusters(d, number, cosine), d, number, learned, estimator)
             line.append(f"{new:.3f} / {same:.3f}")
         lines.append(line)
         print(*line, sep=", ", flush=True)
