@@ -39,9 +39,7 @@ def _from_host(leaf: Any) -> Any:
 
 
 def deterministic_jit(function: Callable) -> Callable:
-    """`equinox.filter_jit` of the function,
-    so that the number of cores changes no bit of what it computes.
-    """
+    """`equinox.filter_jit`, with which the number of cores changes no bit of what is computed."""
     part = eqx.filter_jit(function)
 
     @cache

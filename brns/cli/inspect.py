@@ -1,6 +1,4 @@
-"""The commands that look at runs and settings: `brns runs`, `list`, `show`, `figure`,
-`report` and `movie`.
-"""
+"""The commands that look at runs and settings, such as `brns show`."""
 
 import dataclasses
 import importlib

@@ -81,9 +81,7 @@ def runs_below(directory: Path) -> list[Path]:
 
 
 def batches_below(directory: Path) -> list[Path]:
-    """The directory itself where it is a run or a batch of seeds; else those below, a batch in
-    place of its seeds.
-    """
+    """The directory where it is a run or a batch of seeds; else those below, batches in one."""
     runs = runs_below(directory)
     if runs == [directory]:
         return runs

@@ -8,9 +8,7 @@ from brns.settings.parts import SettingsError
 
 
 def find_module(text: str) -> None:
-    """A `SettingsError` where Python finds no module that `module:object` names; nothing is
-    imported.
-    """
+    """A `SettingsError` where Python finds no module for `module:object`; nothing is imported."""
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -1,3 +1,1 @@
-"""Methods compared: the suite of worlds, what is measured in them, the tests,
-and the page that tells it.
-"""
+"""Methods compared: the suite of worlds, what is measured in them, tests, and a page."""

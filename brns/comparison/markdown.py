@@ -1,6 +1,4 @@
-"""What pages of results have in common: tables, where numbers come from, and a refusal to replace
-another page.
-"""
+"""What pages of results have in common: tables, and where numbers come from."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +8,7 @@ from brns.runs import provenance
 
 
 def check_page(page: Path, heading: str) -> None:
-    """A `ValueError` where a page would be written over that does not begin with our heading: it is
-    another's.
-    """
+    """A `ValueError` where a page would be written over that does not begin with our heading."""
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
         raise ValueError(
             f"{page} is not a page of ours, and would be written over: take another folder (--out)"

@@ -1,6 +1,4 @@
-"""A comparison as a page to read: the table, the picture, the worlds one by one,
-and where the numbers come from.
-"""
+"""A comparison as a page to read: tables, a picture, and where the numbers come from."""
 
 import math
 import os
@@ -38,9 +36,7 @@ COLUMNS = 4
 
 
 def page_path(out: Path) -> Path:
-    """Where the page of a comparison is, OUT.md beside the folder OUT; a `ValueError` where that is
-    another page.
-    """
+    """Where the page is, beside the folder OUT; a `ValueError` where that is another page."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
     check_page(page, HEADING)

@@ -48,9 +48,7 @@ class Terms(NamedTuple):
 
     @property
     def width(self) -> float:
-        """The side of `ranges` where they are a square;
-        in d dimensions that of the square with their diagonal.
-        """
+        """The side of `ranges`, or of a square with their diagonal."""
         return float(np.linalg.norm(np.diff(self.ranges)) / np.sqrt(2))
 
 

@@ -64,9 +64,7 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
 
 
 def too_few(seeds: int, tests: int) -> str:
-    """A text that says how many seeds are enough, where these can confirm nothing in a table of so
-    many tests; else empty.
-    """
+    """How many seeds are enough, in words, where these can confirm nothing in so many tests."""
     enough = enough_seeds(tests)
     return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
 

@@ -40,9 +40,7 @@ def tip(population: Population) -> Float[Array, "n 2"]:
 
 
 class Cells(NamedTuple):
-    """A grid of `side` x `side` cells over a rectangle;
-    what lies outside counts for the cell next to it.
-    """
+    """A grid of `side` x `side` cells over a rectangle; what lies outside counts at its border."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -178,9 +176,7 @@ SUITE = (
 
 
 def world(name: str) -> World:
-    """A world of the suite, or one that `brns run` has; a `SettingsError` where there is no such
-    name.
-    """
+    """A world of the suite, or one that `brns run` has; a `SettingsError` where there is none."""
     suite = {each.name: each for each in SUITE}
     if name in suite:
         return suite[name]

@@ -100,9 +100,7 @@ class NoveltyEstimator(Protocol):
 
 @runtime_checkable
 class Compactable(Protocol):
-    """An estimator part of whose state follows from the descriptors it has learned:
-    a run keeps the rest alone.
-    """
+    """An estimator of whose state a run keeps what does not follow from learned descriptors."""
 
     def compact(self, state: PyTree) -> PyTree:
         """The state without what follows from the descriptors.
@@ -167,9 +165,7 @@ class Mutation(Protocol):
 
 @runtime_checkable
 class Recombination(Protocol):
-    """A `Mutation` that takes from a second parent too, and can say from whom:
-    so a record knows both.
-    """
+    """A `Mutation` that takes from a second parent too, and says from whom, for the record."""
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box

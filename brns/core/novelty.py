@@ -26,9 +26,7 @@ def in_float32() -> Generator[None, None, None]:
 
 
 def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> PyTree:
-    """`estimator.init` in float32; a `ValueError` where a leaf of the state is no array of numbers,
-    which a run could not save.
-    """
+    """`estimator.init` in float32; a `ValueError` where a run could not save the state."""
     with in_float32():
         state = estimator.init(space, key)
     for leaf in jax.tree.leaves(state):
@@ -46,9 +44,7 @@ def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> 
 def score_novelty(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    r"""$\Omega^g$ of descriptors, in float32, by whatever has an estimator's `score`; a
-    `ValueError` where that gave another shape.
-    """
+    r"""$\Omega^g$ of descriptors in float32, by whatever has an estimator's `score`."""
     with in_float32():
         novelty = estimator.score(state, descriptors, population)
         check_shape("score", estimator, novelty, descriptors.shape[:1])

@@ -13,9 +13,7 @@ T = TypeVar("T")
 
 
 def format_columns(rows: Any) -> str:
-    """Columns by name, possibly nested, with types and shapes in place of numbers:
-    `descriptor=f32[100,2]`.
-    """
+    """Columns with types and shapes in place of numbers: `descriptor=f32[100,2]`."""
     return eqx.tree_pformat(rows, width=10_000)
 
 
@@ -144,9 +142,7 @@ def make_individuals(
     first: Any,
     born: Any,
 ) -> Population:
-    """Individuals without parents, whose novelty is not known yet: zeros. Row 0 has the id `first`;
-    the others' follow.
-    """
+    """Individuals without parents and with a novelty of zeros, whose ids begin with `first`."""
     n = genotype.shape[0]
     nobody = jnp.full(n, -1, jnp.int32)
     return Population(

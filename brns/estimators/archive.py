@@ -1,6 +1,4 @@
-"""Novelty as the mean distance to the nearest neighbours: with an archive,
-and within the population alone.
-"""
+"""Novelty as the mean distance to the nearest neighbours, in an archive or the population."""
 
 import math
 from functools import partial

@@ -1,6 +1,4 @@
-"""The nearest neighbours of points, found exactly: every distance is measured,
-for some queries at a time.
-"""
+"""The nearest neighbours of points, found exactly: every distance is measured."""
 
 from functools import partial
 from typing import NamedTuple

@@ -56,9 +56,7 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
 
 
 def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
-    """A column of all who were evaluated, without those who failed: one array a generation, the
-    first of the founders, the others of its offspring.
-    """
+    """A column of all who were evaluated and did not fail: one array a generation from 0 on."""
     rows = []
     for g in record.generations:
         living = ~record.column("offspring.failed", [g])[0]

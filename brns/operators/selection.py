@@ -98,8 +98,8 @@ def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
 def crowding_distance(
     objectives: Float[Array, "n m"], front: Int[Array, " n"]
 ) -> Float[Array, " n"]:
-    """The sum over objectives of the gap between an individual's two neighbours in its front, over
-    the front's range. Infinite at the ends of a front.
+    """The sum over objectives of the gap between neighbours in a front, over the front's range;
+    infinite at its ends.
     """
 
     def along(values: Float[Array, " n"]) -> Float[Array, " n"]:

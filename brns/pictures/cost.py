@@ -87,9 +87,7 @@ def _fill_uniformly(archive: Archive, entries: int | None) -> Archive:
 
 
 def measure_ms(call: Any, least: float = 0.02) -> tuple[float, float]:
-    """Milliseconds of CPU and of wall time of a call, repeated for `least` seconds, but for its
-    `prepare`.
-    """
+    """Milliseconds of CPU and of wall time of a call without its `prepare`, the mean of some."""
     calls, cpu, wall = 0, 0.0, 0.0
     while calls == 0 or wall < least:
         call.prepare()

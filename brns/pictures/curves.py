@@ -22,9 +22,7 @@ def paint_curves(
     looks: Mapping[str, Look] | None = None,
     over: Over = "generations",
 ) -> None:
-    """Draw lines with their bands, in the looks of their methods if no others are given; rows of Q
-    above 0 on a logarithmic axis, with quartiles.
-    """
+    """Draw lines with their bands, and rows of Q above 0 on a logarithmic axis, with quartiles."""
     logarithmic = curves.column == "row" and all((line.values > 0).all() for line in curves.series)
     labels = [line.label for line in curves.series]
     looks = looks or looks_of(labels)

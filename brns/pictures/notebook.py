@@ -1,6 +1,4 @@
-"""What a notebook shows of a record, and of a list of records: its state, some numbers and a small
-picture.
-"""
+"""What a notebook shows of records: their state, some numbers and a small picture."""
 
 import html
 from collections.abc import Sequence
@@ -24,9 +22,7 @@ LISTED = 50
 
 
 def table(records: Sequence[Record]) -> str:
-    """Records as a table of HTML: a row for each of the first 50, with a picture where there are at
-    most 12.
-    """
+    """Records as a table of HTML, a row for each of the first 50; of a few with pictures."""
 
     def has_any(name: str) -> bool:
         return any(_has_measure(record, name) for record in records)

@@ -1,6 +1,4 @@
-"""What pictures ask of runs: their method, its name and look; how their world looks, and what their
-states hold.
-"""
+"""What pictures ask of runs: their method, how it and their world look, and their states."""
 
 import itertools
 import json

@@ -1,6 +1,4 @@
-"""Where things lie in a world's scene: which cells can be reached, what lies outside, paths from
-the start on.
-"""
+"""Where things lie in a world's scene: cells in reach, what is outside, and paths."""
 
 from typing import Any
 

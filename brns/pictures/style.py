@@ -1,6 +1,4 @@
-"""How the figures look: type, colours, legends, colour bars and files; what several seeds become, a
-line and a band.
-"""
+"""How the figures look: type, colours, legends and files; several seeds become a band."""
 
 import base64
 import contextlib
@@ -81,9 +79,7 @@ MARKS = 0.12
 
 @contextlib.contextmanager
 def house_style(width: Width | None = None) -> Generator[None, None, None]:
-    """Within the block matplotlib draws in our style, whatever the user's style is; for print with
-    smaller type and lines.
-    """
+    """Within the block matplotlib draws in our style, for print in smaller type and lines."""
     interactive = matplotlib.is_interactive()
     try:
         with styles.context(["default", STYLE | (IN_PRINT if width else {})]):
@@ -176,9 +172,7 @@ def add_title(ax: Axes, text: str) -> None:
 
 
 def png(figure: Figure, **options: Any) -> bytes:
-    """A figure as a PNG of at most 256 colours, a third as large as one of all; the options are
-    those of matplotlib's `savefig`.
-    """
+    """A figure as a PNG of at most 256 colours, a third as large as one of all."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", **options)
     with Image.open(buffer) as picture:
@@ -323,9 +317,7 @@ def draw_band(
     look: Look,
     place: float = 0.0,
 ) -> None:
-    """Draw one line with its band. Its first marker is at a `place` from 0 to 1 of the way to the
-    second: so lines that lie on each other have theirs apart.
-    """
+    """Draw a line with its band, and the first marker a share of the way to the second."""
     ax.set_facecolor("white")
     middle, low, high = band
     style: dict[str, Any] = line_style(look, scale(ax)) | {"markevery": (MARKS * place, MARKS)}
@@ -334,9 +326,7 @@ def draw_band(
 
 
 def label_ends(ax: Axes, most: float = 0.36) -> bool:
-    """Write the name of each line, which all end at one x, beside its end, and return whether there
-    was room; a legend is needed otherwise.
-    """
+    """Write the name of each line beside its end; True where there was room, so no legend."""
     figure: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
     labels = [str(line.get_label()) for line in lines]

@@ -1,3 +1,1 @@
-"""A search on disk: the loop over generations and seeds, its record,
-and what is known of runs from their files.
-"""
+"""A search on disk: the loop over generations and seeds, and its record."""

@@ -31,9 +31,7 @@ def check_request(
 
 
 def check_whole(path: Path, runs: Sequence[Record]) -> None:
-    """A `RecordError` where a seed of a batch would go on alone, is of another, or stands there
-    twice.
-    """
+    """A `RecordError` where a seed would go on alone, is of another batch, or is there twice."""
     present = sorted(run.seed for run in runs)
     alone = [run.path for run in runs] == [path]
     for run in runs:
@@ -86,9 +84,8 @@ def drop_missing_runs(runs: Sequence[Record]) -> None:
 
 
 def check_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
-    """Compare the user's own code with that of the runs, and return whether it was edited: without
-    `accept` a `RecordError`, else the runs' metadata say it, with the generation `after` which they
-    go on.
+    """Whether the user's own code was edited since; without `accept` that is a `RecordError`, else
+    the runs' metadata say it, with the generation `after` which they go on.
     """
     source = Source(runs[0].search)
     old = runs[0].metadata.sources

@@ -1,6 +1,4 @@
-"""Compiled code, kept between processes:
-a second start is as quick in Python as on the command line.
-"""
+"""Compiled code, kept between processes: a second start is quick."""
 
 import errno
 import fcntl
@@ -53,9 +51,7 @@ def keep() -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes. JAX
-    itself warns of each program that it cannot keep.
-    """
+    """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,4 @@
-"""Files that no crash can spoil: written under a temporary name and renamed, so that what has its
-final name is whole.
-"""
+"""Files that no crash can spoil: written under a temporary name, then renamed."""
 
 import contextlib
 import errno
@@ -29,9 +27,7 @@ def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
-    """A temporary name to write to, of the same kind, which is renamed at the end; a `RecordError`
-    where the system refuses.
-    """
+    """A temporary name to write to, of the same kind, which is renamed at the end."""
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.tmp{path.suffix}")
     try:
         with saving(path):

@@ -228,9 +228,7 @@ def begin_runs(
     begun: Sequence[tuple[SearchState, np.ndarray]],
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
-    """New runs, of which the founders are stored: a run for each seed's metadata, what
-    `search.begin` gave on the host, and store.
-    """
+    """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
     changed = facts[0].changed_by_now(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
@@ -305,9 +303,7 @@ def _go_on(
 def advance(
     runs: Sequence[ActiveRun], until: Until | None = None, bar: Bar | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
-    """Generation after generation of all seeds, up to those that were planned; each is checked and
-    saved while the next is computed.
-    """
+    """Generation after generation of all seeds; each is saved while the next is computed."""
     status, reason = "stopped", ""
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     try:

@@ -1,6 +1,4 @@
-"""`run.json`: what a run is, written when it is made,
-and refused where it is damaged or of another format.
-"""
+"""`run.json`: what a run is; refused where it is damaged or of another format."""
 
 import dataclasses
 import datetime
@@ -145,9 +143,8 @@ def new(
     genotypes: Keep = "survivors",
     name: str | None = None,
 ) -> list[Metadata]:
-    """The metadata of runs that are begun together, one for each seed: with what this process is
-    made of, no session, and an identifier of its own each; a `SettingsError` where a setting cannot
-    be recorded.
+    """The metadata of runs that are begun together, one for each seed, without a session; a
+    `SettingsError` where a setting cannot be recorded.
     """
     refuse_unrecorded(dataclasses.replace(search, task=innermost(search.task)), "search")
     space = search.task.behavior_space
@@ -180,9 +177,7 @@ def write(store: Store, metadata: Metadata) -> None:
 
 
 def read(store: Store) -> Metadata:
-    """What a run's `run.json` says; a `RecordError` where there is none, or one that is damaged or
-    of another version.
-    """
+    """What a run's `run.json` says; a `RecordError` where it is damaged or of another version."""
     file = store.path / NAME
     try:
         metadata = Metadata.model_validate_json(store.read_facts())

@@ -22,9 +22,7 @@ Seeds = SupportsIndex | Iterable[SupportsIndex]
 
 
 def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
-    """Whether two arguments mean a batch, and the seeds that they mean, in order: `seed` alone, so
-    many `seeds` from it on, or a list of them.
-    """
+    """Whether two arguments mean a batch, and the seeds that they mean, in order."""
     try:
         if seeds is None:
             numbers = [operator.index(seed)]
@@ -45,9 +43,7 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[
 
 
 def require_integer(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of any type as an integer; a `ValueError`, which names the argument, where it
-    is none from `least` on.
-    """
+    """A whole number as an integer; a `ValueError` where it is none from `least` on."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -2,6 +2,7 @@
 
 import datetime
 import logging
+import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,9 +19,7 @@ LOG = logging.getLogger("brns")
 
 
 class RunStopped(KeyboardInterrupt):
-    """Ctrl-C in a run. A notebook shows its message alone,
-    not the frames of all that was going on.
-    """
+    """Ctrl-C in a run, of which a notebook shows the message alone."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"Stopped. {self}"]
@@ -63,12 +62,12 @@ class Bar:
             # What is printed to a file goes on to go there; a service may have no output.
             redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
             disable=not (visible and seen),
+            speed_estimate_period=math.inf,  # a generation may take minutes
         )
         self.task = self.progress.add_task(title, total=total, rate="", summary=summary)
         self.cell: Any = None
         self.looked = 0.0
         self.logged = time.monotonic()
-        self.begun: tuple[int, float] | None = None
         self.place: Path | None = None
 
     def __enter__(self) -> "Bar":
@@ -100,9 +99,7 @@ class Bar:
             self.looked = time.monotonic()
 
     def show(self, saved: Sequence[Any]) -> None:
-        """Show a generation of all seeds: the means of coverage and of what is new, and all
-        solutions so far.
-        """
+        """Show a generation of all seeds: mean coverage, what is new, and all solutions so far."""
         rows, record = [each.row for each in saved], saved[0].record
         total, number, now = record.planned, rows[0].generation, time.monotonic()
         self.place = record.path if len(saved) == 1 else record.path.parent
@@ -111,10 +108,8 @@ class Bar:
             self.progress.console.print(text, soft_wrap=True)
             self.untold = False
         (task,) = self.progress.tasks
-        if task.total is None or self.begun is None:
+        if not task.completed:  # speed is counted from the first on that came after compiling
             self.progress.reset(self.task, total=total, completed=number)
-            # speed is counted from the first on that came after compiling, as the founders do not
-            self.begun = (number, now) if number else None
         covered = [row.coverage_evaluated for row in rows if row.coverage_evaluated is not None]
         coverage = f"coverage {sum(covered) / len(covered):.0%} (evaluated), " if covered else ""
         new = f"{sum(row.new for row in rows) / len(rows):.0%} new"
@@ -123,10 +118,9 @@ class Bar:
         self.update(completed=number, summary=summary, rate=rate)
         if number and now >= self.logged + LOGGED_EVERY:
             self.logged = now
-            if self.begun and number > self.begun[0]:
-                speed = (number - self.begun[0]) / (now - self.begun[1])
-                left = datetime.timedelta(seconds=round((total - number) / speed))
-                summary += f", {speed:.3g}/s, {left} left"
+            if task.speed:
+                left = datetime.timedelta(seconds=task.time_remaining or 0)
+                summary += f", {task.speed:.3g}/s, {left} left"
             LOG.info("generation %d of %d: %s", number, total, summary)
 
 

@@ -98,9 +98,7 @@ def _processor() -> str:
 
 
 def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each different answer of `describe_process` once, in order, with the names of those that gave
-    it as `rows`.
-    """
+    """Each different answer of `describe_process` once, with the names of who gave it as `rows`."""
     groups: dict[str, dict[str, Any]] = {}
     for name, answer in answers:
         group = groups.setdefault(json.dumps(answer, sort_keys=True), {**answer, "rows": []})

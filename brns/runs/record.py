@@ -443,9 +443,7 @@ class Record:
         )
 
     def remakes(self, number: int) -> bool:
-        """Whether the genotypes of a generation are on disk, or this record's search makes them
-        again, be it up to rounding.
-        """
+        """Whether a generation's genotypes are stored, or made again here, be it up to rounding."""
         return (
             bool(self._read_generation(number)["stored"].all())
             or self._remake(number)[1] != "other"
@@ -462,9 +460,7 @@ class Record:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether other versions, another machine or other options than
-        here made its last generations.
-        """
+        """Whether its last generations were made by other versions, options or another machine."""
         sessions = self._sessions
         return bool(sessions and _differs_here(sessions[-1]))
 

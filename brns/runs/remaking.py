@@ -27,9 +27,7 @@ Likeness = Literal["exact", "rounded", "other"]
 def genotype_columns(
     generation: Generation, space: Box, keep: Keep, stored: Bool[np.ndarray, " n"]
 ) -> dict[str, np.ndarray]:
-    """What a generation's file holds of genotypes; `stored` are the rows of survivors and solutions
-    among the offspring.
-    """
+    """What a generation's file holds of genotypes; `stored` are survivors and solutions."""
     genotypes = np.asarray(generation.offspring.genotype)
     if keep == "all":
         stored = np.ones_like(stored)

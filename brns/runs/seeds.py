@@ -45,9 +45,7 @@ def count_parallel_batches(task: Task, seeds: int) -> int:
 
 
 def split_seeds(seeds: int, batches: int) -> list[slice]:
-    """The seeds of each batch: equal batches, of which the last may be smaller, so that one shape
-    is compiled.
-    """
+    """The seeds of each batch: equal batches but for the last, so that one shape is compiled."""
     size = -(-seeds // batches)
     return [slice(first, min(first + size, seeds)) for first in range(0, seeds, size)]
 

@@ -192,9 +192,7 @@ class Source:
 def difference(
     before: Mapping[str, str], now: Source, changing: Collection[str] = ()
 ) -> dict[str, str]:
-    """What was edited, name to a short difference of its lines; comments and blank lines count for
-    nothing, nor do values that evaluations change.
-    """
+    """What was edited, but for comments and values that evaluations change: a text by name."""
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):
         was, text = before.get(name, ""), now.texts.get(name, "")

@@ -64,16 +64,12 @@ class Store:
         write_bytes(self.path / NAME, content)
 
     def numbers(self, kind: Kind) -> list[int]:
-        """The generations that have a file of a kind, in order. A copy such as `000003 (1).npz` is
-        none.
-        """
+        """The generations that have a file of a kind, in order; `000003 (1).npz` is none."""
         files = (self.path / kind).glob("*.npz")
         return sorted(int(file.stem) for file in files if file.stem.isdecimal())
 
     def read(self, kind: Kind, number: int, seal: str, names: Sequence[str] = ()) -> dict[str, Any]:
-        """The arrays of a generation, or those of some names, read-only; the seal says where the
-        file must belong.
-        """
+        """The arrays of a generation, or those of some names, read-only; a file has its seal."""
         from brns.runs.arrays import read_arrays
 
         return read_arrays(self.file(kind, number), seal, names)
@@ -81,9 +77,7 @@ class Store:
     def write(
         self, kind: Kind, number: int, seal: str, arrays: Mapping[str, Any], synced: bool = True
     ) -> None:
-        """Write the arrays of a generation, whole or not at all; synced, the disk confirms them
-        now.
-        """
+        """Write the arrays of a generation, whole or not at all; synced, the disk confirms them."""
         from brns.runs.arrays import write_arrays
 
         self._make(self.path / kind)
@@ -111,9 +105,7 @@ class Store:
         return read_csv(self.path / "progress.csv")
 
     def write_rows(self, rows: Iterable[Iterable[Any]], mode: Literal["w", "a"] = "a") -> None:
-        """Add lines to `progress.csv`, or begin it anew (`w`), with values in the order of the
-        columns.
-        """
+        """Add lines to `progress.csv` in the order of its columns, or begin it anew (`w`)."""
         path = self.path / "progress.csv"
         with saving(path), open(path, mode, encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
@@ -136,8 +128,7 @@ class Store:
     @contextlib.contextmanager
     def lock(self) -> Generator[bool, None, None]:
         """Meanwhile nobody else writes to the run, or a `RecordError` where somebody does; the
-        system ends it with the process. Gives whether it is locked: a file system may have no
-        locks.
+        system ends it with the process. Gives whether there is a lock: some file systems have none.
         """
         import filelock
 

@@ -1,6 +1,4 @@
-"""What a behavior is, for episodes of Gymnasium and of JAX alike:
-ready functions for a task's `describe`.
-"""
+"""Ready functions for a task's `describe`, for episodes of Gymnasium and of JAX alike."""
 
 from collections.abc import Callable
 from types import ModuleType

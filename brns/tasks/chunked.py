@@ -246,9 +246,7 @@ class Batch:
 def why_failed(
     task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
 ) -> list[str]:
-    """Why a task could not evaluate genotypes, given the data of its key; asked once. A text for
-    each, such as an error with its traceback.
-    """
+    """A text for each genotype on why the task could not evaluate it with this key; asked once."""
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
     request = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]

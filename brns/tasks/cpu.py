@@ -44,7 +44,5 @@ def scan(advance: Callable, state: Any, length: int, *arguments: Any) -> Any:
 
 
 def pad_rows(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
-    """The rows in float32, padded with zeros to 16: with 3 or fewer the compiler fuses operations
-    and so rounds less often.
-    """
+    """The rows in float32, with zeros up to 16: of 3 or fewer the compiler rounds less often."""
     return jnp.pad(jnp.asarray(rows, jnp.float32), ((0, max(0, 16 - len(rows))), (0, 0)))

@@ -37,9 +37,7 @@ class Episode(NamedTuple):
 
 
 def flat_observation(state: Any) -> Float[Array, " o"]:
-    """A state's observation as floats; of several arrays, such as a dict, one vector in the order
-    of their names.
-    """
+    """A state's observation as floats; of several arrays one vector, in their names' order."""
     return ravel_pytree(state.obs)[0].astype(float)
 
 
@@ -160,9 +158,7 @@ class FunctionalTask(eqx.Module):
 
 
 class Unhashable:
-    """An environment that cannot be hashed, such as a plain dataclass: what is compiled is for
-    this very one.
-    """
+    """An environment that cannot be hashed: what is compiled is for this very one."""
 
     def __init__(self, env: Any):
         self.env = env

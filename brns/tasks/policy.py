@@ -128,7 +128,7 @@ class FeedForward(eqx.Module):
 
 def fit_policy(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
     """The policy of an environment, by default with two hidden layers of 10 neurons and a squashed
-    output; a `ValueError` where the user's has not so many observations and actions.
+    output; a `ValueError` where the user's has other sizes.
     """
     policy = policy or FeedForward((observations, 10, 10, actions), squash_output=True)
     if (policy.sizes[0], policy.sizes[-1]) != (observations, actions):

@@ -44,9 +44,7 @@ class WorkerError(RuntimeError):
 
 
 def set_up(parent: int, log: str | None) -> None:
-    """Send this process's output to a file, if there is one, and end it with the search's process,
-    even if that was killed.
-    """
+    """Send this process's output to the log, if any, and end it with the search's process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     if log is not None:
         for stream in (sys.stdout, sys.stderr):
@@ -85,9 +83,7 @@ def registered() -> list[bytes]:
 
 
 def unpack(digest: str, content: bytes) -> list[str]:
-    """Take a task by its digest, with the environments of its program; gives the digests of all
-    that are held then. A `WorkerError` where it cannot be unpickled.
-    """
+    """Take a task by its digest; gives the digests of all that are held then."""
     _tasks[digest] = _call_or_fail("the task", lambda: _unpickle(content))
     while len(_tasks) > HELD:
         del _tasks[next(iter(_tasks))]
@@ -168,9 +164,7 @@ def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -
 
 
 def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
-    """What a task says about one chunk as columns of NumPy arrays, checked while it is still known
-    which chunk it was.
-    """
+    """What a task says about a chunk, checked while it is still known which chunk it was."""
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
     evaluation = _compiled(task, rows, key) if task.traceable else task.evaluate(rows, key)

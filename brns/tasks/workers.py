@@ -58,16 +58,11 @@ class Dask(Chunked):
     """A task evaluated on the Dask cluster of the scheduler at `address`.
 
     Each thread of a Dask worker evaluates in a process of its own. Workers may join and leave at
-    any time.
+    any time. `task`, `chunk`, `timeout`, `failures`, `initializer` and `log`, a file on each
+    worker's machine, are those of `Processes`.
 
     Args:
-        task: what is evaluated.
         address: the scheduler's, such as `tcp://10.0.0.1:8786`.
-        chunk: as in `Processes`.
-        timeout: as in `Processes`.
-        failures: as in `Processes`.
-        initializer: as in `Processes`.
-        log: as in `Processes`; a file on each worker's machine.
 
     Raises:
         EvaluationError: by `evaluate`, as in `Processes`, and where the cluster is lost.

@@ -1,6 +1,4 @@
-"""A report: records in, one page out, which opens from disk and needs no network. `write` makes
-it.
-"""
+"""A report: records in, one page out, which opens from disk and needs no network."""
 
 try:
     from brns.pictures.report.page import write as write

@@ -136,9 +136,7 @@ def table(
 def differences(
     values: Mapping[str, Mapping[str, dict[int, float]]], seeds: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, str], Difference]:
-    """Each measure of each method against that of the first, seed by seed, corrected together.
-    Values are by measure, method and seed.
-    """
+    """Each measure of each method against that of the first, seed by seed, corrected together."""
     reference, *others = seeds
     tests = {}
     for measure, of_methods in values.items():

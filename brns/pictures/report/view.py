@@ -1,6 +1,4 @@
-"""The search, generation by generation, as data for the page's script: a panel for each method, one
-slider for all.
-"""
+"""The search, generation by generation, as data for the page's script."""
 
 import base64
 import io

@@ -119,9 +119,7 @@ def threads() -> int:
 def pictures(
     model, states: Iterable[Float[np.ndarray, " s"]], camera: str = "follow"
 ) -> Iterator[UInt8[np.ndarray, "360 480 3"]]:
-    """What a camera of the model sees of full physics states; a `RuntimeError` where there is no
-    renderer.
-    """
+    """What a camera sees of physics states; a `RuntimeError` where there is no renderer."""
     mujoco = load_mujoco()
     context = _context()
     context.make_current()

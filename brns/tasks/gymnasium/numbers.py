@@ -37,9 +37,7 @@ def width_of(space: spaces.Space) -> int:
 
 
 def make_flatten(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.ndarray, " o"]]:
-    """A function that copies an observation as floats, whose differences do not wrap; of a Box n
-    observations at once.
-    """
+    """A function that copies an observation, of a Box n at once, as floats, which do not wrap."""
     plain, size = isinstance(space, spaces.Box), n * width_of(space)
     dtype = np.result_type(space.dtype, np.float32) if plain else float
 

@@ -32,9 +32,7 @@ MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 
 
 def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
-    """The map of `side` x `side` square rooms whose doors are drawn from a seed, True for wall; all
-    rooms are joined. Row 0 is at the lowest y.
-    """
+    """A map of square rooms whose doors are drawn from a seed; row 0 is at the lowest y."""
     if not 2 <= side <= 8 or seed < 0:
         raise ValueError(
             f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} "
