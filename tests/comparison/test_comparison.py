@@ -303,8 +303,7 @@ def test_share_effect_and_test_by_hand():
 
 def test_an_interval_by_hand():
     """Every seed has the same share: over seeds nothing varies,
-    over worlds it lies between both.
-    """
+    over worlds it lies between both."""
     pairs = [
         (np.array([10.0, 20.0]), np.array([10.0, 20.0])),
         (np.array([30.0, 60.0]), np.array([10.0, 20.0])),

@@ -1,6 +1,5 @@
 """Damaged files, and those of others: objects,
-other runs' files and other formats are refused by name.
-"""
+other runs' files and other formats are refused by name."""
 
 import json
 import shutil

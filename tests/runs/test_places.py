@@ -1,6 +1,5 @@
 """Where a run may stand: links, volumes, closed folders, names of any bytes,
-and a working directory that moves.
-"""
+and a working directory that moves."""
 
 import errno
 import fcntl

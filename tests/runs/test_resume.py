@@ -260,8 +260,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
 
 def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
     """JAX's arrays, Python's and NumPy's, of generation 20 and 60 later.
-    Resuming compiles at first.
-    """
+    Resuming compiles at first."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, peaks, collector = {}, [], gc.get_threshold()
     gc.set_threshold(700, 10, 10)  # as users have it
