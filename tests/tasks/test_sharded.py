@@ -17,8 +17,8 @@ for each in (task, brns.Sharded(task)):
     batch = brns.run(search, 2, seeds=2, progress=False)
     found.append([record.population(), *(one.population() for one in batch)])
 assert brns.Record(record.path).search.task == task
-jax.tree.map(assert_array_equal, found[0][0], found[1][0])
-jax.tree.map(lambda a, b: assert_allclose(a, b, rtol=1e-5), *found)
+jax.tree.map(np.testing.assert_array_equal, found[0][0], found[1][0])
+jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), *found)
 """
 
 
