@@ -54,10 +54,8 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     remaining = []
     for t in range(16):
         direction = directions[:, state.grids.axis[t]]
-        cells = [
-            np.floor((x - center) / 300 @ direction / pitch[t] + state.grids.shift[t])
-            for x in (seen, probes)
-        ]
+        along = [(x - center) / 300 @ direction / pitch[t] for x in (seen, probes)]
+        cells = [np.floor(each + state.grids.shift[t]) for each in along]
         row = np.unique(np.concatenate(cells), axis=0, return_inverse=True)[1].ravel()
         phi = np.eye(row.max() + 1)[row]
         a = np.eye(len(phi[0])) + phi[:60].T @ phi[:60]
@@ -66,7 +64,7 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("d", [1, 300, 1000])
+@pytest.mark.parametrize("d", [1, 1000])
 def test_a_behavior_has_one_place_in_every_batch(d):
     """Alone, in any batch, and in any order of a sum: products of the directions are exact."""
     estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
@@ -91,7 +89,7 @@ def test_novelty_of_every_number_of_visits():
     assert (np.diff(_roots(100)) <= 0).all()
 
 
-@pytest.mark.parametrize("d", [32, 384])
+@pytest.mark.parametrize("d", [32, 1000])
 def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(d):
     """Clusters on a sphere as embeddings have them, half of them learned."""
     generator = np.random.default_rng(d)

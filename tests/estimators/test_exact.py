@@ -97,10 +97,8 @@ def test_more_may_be_born_at_once_than_there_are_features(regularization):
     estimator = ExactRecognition(size=32, regularization=regularization)
     generator = np.random.default_rng(0)
     for spread in (0.0, 1.0, 100.0):
-        batches = [
-            generator.uniform(0, 600, (8, 2)),
-            *(300 + spread * generator.normal(size=(4, 100, 2))),
-        ]
+        around = 300 + spread * generator.normal(size=(4, 100, 2))
+        batches = [generator.uniform(0, 600, (8, 2)), *around]
         state = learned(estimator, batches)
         probes = np.concatenate([batches[1][:20], generator.uniform(-300, 900, (40, 2))])
         seen, phi = (

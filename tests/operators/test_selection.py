@@ -66,10 +66,8 @@ def test_fronts_are_those_of_the_definition():
     cases = [rng.integers(0, top, (80, 2)) for top in (2, 4, 12, 1000)] + [
         rng.normal(size=(80, 2)) for _ in range(3)
     ]
-    cases += [
-        np.stack(both, axis=1)
-        for both in ((line, line), (line, -line), (line, 0 * line), (0 * line, line))
-    ]
+    pairs = ((line, line), (line, -line), (line, 0 * line), (0 * line, line))
+    cases += [np.stack(both, axis=1) for both in pairs]
     for objectives in [*cases, np.zeros((7, 2)), np.ones((1, 2)), -cases[1]]:
         at_least = (objectives[:, None] >= objectives[None]).all(axis=-1)
         dominates, expected, number = at_least & ~at_least.T, np.full(len(objectives), -1), 0

@@ -101,10 +101,8 @@ def test_the_view_holds_the_record(maze, shown):
 
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
-    novelty, reached = (
-        novelty_grid(maze, 4, 40),
-        open_cells(scene_of(maze), maze.behavior_space, 40),
-    )
+    novelty = novelty_grid(maze, 4, 40)
+    reached = open_cells(scene_of(maze), maze.behavior_space, 40)
     levels = read(shown["panels"][0]["map"]["levels"][2], "u1").reshape(40, 40)
     assert not levels[~reached].any()
     novelties, places = np.unique(novelty[reached], return_inverse=True)

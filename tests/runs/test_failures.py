@@ -136,10 +136,8 @@ def test_offspring_that_all_fail_end_the_run_after_what_was_saved(tmp_path):
 @pytest.mark.parametrize("select", [Elitist(), Generational()])
 def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
     """Of four parents and four offspring, three of whom failed, four live on, whatever the rule."""
-    union = unite(
-        Population.from_descriptors(np.zeros((4, 2))),
-        Population.from_descriptors(np.zeros((4, 2)), 1, 4),
-    )
+    observed = Population.from_descriptors
+    union = unite(observed(np.zeros((4, 2))), observed(np.zeros((4, 2)), 1, 4))
     union = union._replace(
         novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
         failed=jnp.array([False] * 4 + [True] * 3 + [False]),

@@ -38,10 +38,8 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(whole / "one").items()
         source = whole / "one"
-        assert (
-            describe_origin(record.metadata)
-            == f"Forked from {source} after generation {at}: nothing changed."
-        )
+        told = f"Forked from {source} after generation {at}: nothing changed."
+        assert describe_origin(record.metadata) == told
     assert files(whole / "one") == before
 
 

@@ -163,10 +163,8 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole):
     alone = Record(whole)
     with pytest.raises(ValueError, match=r"not in brns"):
         alone.search  # noqa: B018
-    assert (alone.behavior_space.low.tolist(), alone.behavior_space.high.tolist()) == (
-        [0, 0],
-        [600, 600],
-    )
+    assert alone.behavior_space.low.tolist() == [0, 0]
+    assert alone.behavior_space.high.tolist() == [600, 600]
 
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):

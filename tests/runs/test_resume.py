@@ -95,13 +95,8 @@ for saved in brns.generations(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_ever
 @pytest.mark.processes
 def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
     whole, _ = made("host", 2)
-    command = [
-        sys.executable,
-        "-c",
-        CHILD,
-        str(Path(__file__).parent.parent),
-        str(tmp_path / "run"),
-    ]
+    tests = str(Path(__file__).parents[1])
+    command = [sys.executable, "-c", CHILD, tests, str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while (line := child.stdout.readline()) and int(line) < 3:
             pass
