@@ -3,8 +3,7 @@ and what one test compiled the others need not.
 
 Most of the tests' time goes into compiling programs that run for milliseconds. So they are compiled
 with few optimizations, as they round a little otherwise: where every bit counts, a test takes the
-fixture `users_compiler`.
-"""
+fixture `users_compiler`."""
 
 import gc
 import os

@@ -6,11 +6,8 @@ from worlds import HostIdentity, Identity
 
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, PopulationKNN
 
-SETTINGS = {
-    "population_size": 8,
-    "offspring_size": 6,
-    "mutate": PolynomialMutation(eta=2.0, rate=0.5),
-}
+MUTATE = PolynomialMutation(eta=2.0, rate=0.5)
+SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": MUTATE}
 ESTIMATOR = BehaviorRecognition(depths=(0, 1))
 
 

@@ -1,6 +1,5 @@
 """What messages tell a user to give exists: options of the command line, arguments,
-and names in brns.
-"""
+and names in brns."""
 
 import ast
 import importlib

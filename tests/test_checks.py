@@ -16,10 +16,8 @@ from brns.checks.parts import check_part
 from brns.core import Mutation, Task
 
 
-def test_what_is_sound_passes():
-    check_task(Identity())
+def test_a_task_with_chance_is_sound():
     check_task(Windy())
-    check_estimator(Distance())
 
 
 # Tasks. Each is the sound world with one fault.
@@ -84,8 +82,6 @@ COUNT = iter(range(100))
         (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "not finite"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 .* outside"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result"),
-        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
-        (broken(lambda e, g, k: e._replace(solved=np.zeros(len(g)))), "solved as bools"),
         (Untraceable(), "evaluate is not JAX code"),
         (Baked(), "must give compiled"),
     ],
@@ -318,13 +314,15 @@ def test_our_operators_keep_their_contracts():
     ],
 )
 def test_a_search_ends_where_an_operator_breaks_its_contract(part, message, tmp_path):
-    """In a run of a compiled world, and in a loop without a record."""
+    """In a loop without a record, and in a run of a compiled world."""
     sizes = {"population_size": 6, "offspring_size": 6, "mutate": brns.UniformResampling()}
-    search = brns.NoveltySearch(Identity(), Distance(), **(sizes | part))
-    with pytest.raises(ValueError, match=message):
-        brns.run(search, 2, out=tmp_path / "run", progress=False)
-    assert brns.Record(tmp_path / "run", search).last == 0
     search = brns.NoveltySearch(HostIdentity(), Distance(), **(sizes | part))
     key = jax.random.key(0)
     with pytest.raises(ValueError, match=message):
         search.step(search.init(key), key)
+    if {leaves, beyond}.isdisjoint(part.values()):
+        return  # of each kind of fault one is enough
+    search = brns.NoveltySearch(Identity(), Distance(), **(sizes | part))
+    with pytest.raises(ValueError, match=message):
+        brns.run(search, 2, out=tmp_path / "run", progress=False)
+    assert brns.Record(tmp_path / "run", search).last == 0

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity
 
 from brns.core import Box, Evaluation, Generation, Population
@@ -19,8 +20,8 @@ def test_uniform_points_fill_the_box():
     assert ((points >= box.low) & (points <= box.high)).all()
     # Mean and standard deviation of U(a, b): (a + b) / 2 and (b - a) / sqrt(12);
     # tolerances of 4 standard errors.
-    np.testing.assert_allclose(points.mean(0), [0, 350], atol=4 * 500 / np.sqrt(12 * 20_000))
-    np.testing.assert_allclose(points.std(0), np.array([2, 500]) / np.sqrt(12), rtol=0.02)
+    assert_allclose(points.mean(0), [0, 350], atol=4 * 500 / np.sqrt(12 * 20_000))
+    assert_allclose(points.std(0), np.array([2, 500]) / np.sqrt(12), rtol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -58,12 +59,10 @@ def test_observed_behaviors_are_a_generation_without_parents():
     generation = Generation.from_descriptors([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]], 2)
     assert generation.offspring is generation.survivors
     assert [column.shape[0] for column in generation.parents] == [0] * 11
-    np.testing.assert_array_equal(
-        generation.offspring.descriptor, [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    )
-    np.testing.assert_array_equal(generation.offspring.id, [3, 4, 5])
-    np.testing.assert_array_equal(generation.offspring.born, [2, 2, 2])
-    np.testing.assert_array_equal(generation.offspring.parent, [-1, -1, -1])
+    assert_array_equal(generation.offspring.descriptor, [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert_array_equal(generation.offspring.id, [3, 4, 5])
+    assert_array_equal(generation.offspring.born, [2, 2, 2])
+    assert_array_equal(generation.offspring.parent, [-1, -1, -1])
     assert generation.offspring.descriptor.dtype == generation.offspring.novelty.dtype == np.float32
 
 

@@ -97,7 +97,5 @@ def test_there_are_no_circles():
 
 
 def test_few_stand_at_the_top():
-    assert (
-        len({path.name for path in HOME.iterdir() if path.name != "__pycache__"})
-        <= ENTRIES_AT_THE_TOP
-    )
+    entries = {path.name for path in HOME.iterdir()} - {"__pycache__"}
+    assert len(entries) <= ENTRIES_AT_THE_TOP

@@ -68,8 +68,7 @@ def installed(folder, package, *options):
 def use(python, folder):
     """A search and all around it by some Python, and the command beside it.
 
-    The page's scripts are in the package.
-    """
+    The page's scripts are in the package."""
     environment = {
         name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"
     }

@@ -1,15 +1,18 @@
 """No random key is used for two things: operators, estimators, checks and the search."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from keys import recorded_keys, reused_keys
-from worlds import HostIdentity, Identity
+from searches import Distance
+from worlds import HostIdentity
 
 import brns
 from brns import Box
 from brns.checks import estimators
 
 BOX = Box([-1.0] * 5, [1.0] * 5)
+KEY = jax.random.key(3)
 EVALUATED = []
 OPERATORS = [
     *brns.MixedMutation().operators,
@@ -29,17 +32,18 @@ ESTIMATORS = [
 
 
 def test_the_record_of_keys_sees_each_kind_of_reuse():
-    key = jax.random.key(0)
     with recorded_keys() as uses:
-        jax.random.normal(key)
-    assert len(uses) == 1
-    assert not reused_keys(uses)
-    with recorded_keys() as uses:
-        jax.jit(lambda k: jax.random.normal(k) + jax.random.uniform(k))(key)
-    assert reused_keys(uses)
-    with recorded_keys() as uses:
-        jax.random.normal(jax.random.fold_in(key, 0))
-        jax.random.normal(jax.random.split(key)[0])
+        jax.random.normal(KEY)
+        jax.effects_barrier()
+        assert len(uses) == 1
+        assert not reused_keys(uses)
+        uses.clear()
+        jax.jit(lambda k: jax.random.normal(k) + jax.random.uniform(k))(KEY)
+        jax.effects_barrier()
+        assert reused_keys(uses)
+        uses.clear()
+        jax.random.normal(jax.random.fold_in(KEY, 0))
+        jax.random.normal(jax.random.split(KEY)[0])
     assert reused_keys(uses)
 
 
@@ -51,28 +55,14 @@ def check_each_used_once(uses, part):
     uses.clear()
 
 
-def test_mutations_and_founders_use_each_key_once():
-    with recorded_keys() as uses:
-        for mutate in OPERATORS:
-            jax.jit(mutate)(jax.random.key(3), jnp.zeros((6, 5)), BOX)
-            check_each_used_once(uses, mutate)
-        for founders in FOUNDERS:
-            founders(jax.random.key(3), 6, BOX)
-            check_each_used_once(uses, founders)
+class Drawing(Distance):
+    """It draws with the very keys that it is given."""
 
+    def init(self, space, key):
+        return jax.random.uniform(key, (2,))
 
-def test_a_search_uses_each_key_once():
-    """From the founders to the second generation, drawn, evaluated, scored and learned."""
-    sizes = {"population_size": 6, "offspring_size": 6, "mutate": brns.UniformResampling()}
-    key = jax.random.key(0)
-    with recorded_keys() as uses:
-        for estimator in ESTIMATORS:
-            search = brns.NoveltySearch(Identity(), estimator, **sizes)
-            state = search.init(key)
-            for _ in range(2):
-                state, _ = search.step(state, key)
-            jax.block_until_ready(state.population)
-            check_each_used_once(uses, estimator)
+    def update(self, state, generation, key):
+        return jax.random.uniform(key, (2,))
 
 
 class Shaken(HostIdentity):
@@ -84,6 +74,36 @@ class Shaken(HostIdentity):
         return super().evaluate(genotypes, key)
 
 
+def test_each_part_uses_each_key_once():
+    behaviors = BOX.uniform(jax.random.key(9), 6)
+    with recorded_keys() as uses:
+        for mutate in OPERATORS[6:]:  # the mixture has those before
+            jax.jit(mutate)(KEY, jnp.zeros((6, 5)), BOX)
+            check_each_used_once(uses, mutate)
+        for founders in FOUNDERS:
+            founders(KEY, 6, BOX)
+            check_each_used_once(uses, founders)
+        for estimator in ESTIMATORS:
+            if isinstance(estimator, brns.PopulationKNN):
+                continue  # draws nothing
+            state = eqx.filter_jit(estimator.init)(BOX, KEY)
+            learned = brns.Generation.from_descriptors(behaviors, 1)
+            eqx.filter_jit(estimator.update)(state, learned, jax.random.key(4))
+            check_each_used_once(uses, estimator)
+        estimators._run_three_generations(Drawing(), 2, 6)
+        check_each_used_once(uses, "check_estimator")
+
+
+def test_a_search_uses_each_key_once():
+    """From the founders to the second generation: drawn, evaluated, selected and learned."""
+    with recorded_keys() as uses:
+        search = brns.NoveltySearch(Shaken(), Drawing(), 6, 6, brns.UniformResampling())
+        state = search.init(KEY)
+        for _ in range(2):
+            state, _ = search.step(state, KEY)
+        check_each_used_once(uses, search)
+
+
 def test_a_task_is_checked_with_a_key_that_draws_no_genotypes():
     """The key of the evaluations is one and the same, as the check demands."""
     EVALUATED.clear()
@@ -92,10 +112,3 @@ def test_a_task_is_checked_with_a_key_that_draws_no_genotypes():
     (key,) = set(EVALUATED)
     assert [use[1:] for use in uses].count(key) == len(EVALUATED)
     assert reused_keys(uses) == {key}
-
-
-def test_an_estimator_is_checked_with_a_key_for_each_purpose():
-    with recorded_keys() as uses:
-        estimators._run_three_generations(ESTIMATORS[0], 2, 6)
-    assert uses
-    assert not reused_keys(uses)

@@ -9,6 +9,7 @@ import jaxtyping
 import numpy as np
 import pytest
 from files import same
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import Distance
 from worlds import HostIdentity, Identity
 
@@ -50,10 +51,8 @@ def test_generation_0_holds_founders_of_the_genotype_space(run):
     assert founders.born.tolist() == [0] * 8
     assert int(states[0].generation) == 0
     assert (abs(founders.genotype) <= 1).all()
-    np.testing.assert_allclose(founders.descriptor, 300 + 300 * founders.genotype[:, :2], rtol=1e-5)
-    np.testing.assert_allclose(
-        founders.novelty, np.linalg.norm(founders.descriptor, axis=1), rtol=1e-5
-    )
+    assert_allclose(founders.descriptor, 300 + 300 * founders.genotype[:, :2], rtol=1e-5)
+    assert_allclose(founders.novelty, np.linalg.norm(founders.descriptor, axis=1), rtol=1e-5)
     assert facts[0].parents.id.shape == (0,)
     assert same(facts[0].offspring, founders)
     assert same(facts[0].survivors, founders)
@@ -61,12 +60,12 @@ def test_generation_0_holds_founders_of_the_genotype_space(run):
 
 def test_ids_follow_the_order_of_birth_and_name_the_parents(run):
     ids = np.concatenate([facts.offspring.id for facts in run[1]])
-    np.testing.assert_array_equal(ids, np.arange(8 + 12 * 6))
+    assert_array_equal(ids, np.arange(8 + 12 * 6))
     for g, (state, facts) in enumerate(zip(*run, strict=True)):
         assert int(state.generation) == g
         assert facts.offspring.born.tolist() == [g] * len(facts.offspring.id)
     for before, facts in itertools.pairwise(run[1]):
-        np.testing.assert_array_equal(facts.parents.id, before.survivors.id)
+        assert_array_equal(facts.parents.id, before.survivors.id)
         assert np.isin(facts.offspring.parent, facts.parents.id).all()
 
 
@@ -81,17 +80,15 @@ def test_novelty_is_that_of_the_state_before_the_generation(run):
     for state, facts in zip(run[0], run[1][1:], strict=False):
         for individuals in (facts.parents, facts.offspring):
             expected = np.linalg.norm(individuals.descriptor - state.estimator, axis=1)
-            np.testing.assert_allclose(individuals.novelty, expected, rtol=1e-5)
+            assert_allclose(individuals.novelty, expected, rtol=1e-5)
     for state, facts in zip(run[0][1:], run[1][1:], strict=True):
-        np.testing.assert_allclose(
-            state.estimator, facts.offspring.descriptor.mean(axis=0), rtol=1e-5
-        )
+        assert_allclose(state.estimator, facts.offspring.descriptor.mean(axis=0), rtol=1e-5)
 
 
 def test_parents_keep_their_old_novelty_in_algorithm_1_as_printed(run):
     _, facts = history(search(rescore_parents=False), 6)
     for before, after in itertools.pairwise(facts):
-        np.testing.assert_array_equal(after.parents.novelty, before.survivors.novelty)
+        assert_array_equal(after.parents.novelty, before.survivors.novelty)
     assert any(
         (a.parents.novelty != b.survivors.novelty).any() for b, a in itertools.pairwise(run[1])
     )
@@ -105,7 +102,7 @@ def test_ask_evaluate_tell_is_step(run):
         state, offspring, experiment.task.evaluate(offspring.genotype, evaluate), tell
     )
     for a, b in zip(jax.tree.leaves(told), jax.tree.leaves((run[0][1], run[1][1])), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+        assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
 def test_seeds_in_a_batch_equal_seeds_alone():
@@ -115,16 +112,16 @@ def test_seeds_in_a_batch_equal_seeds_alone():
     step = eqx.filter_jit(lambda states, keys: jax.vmap(experiment.step)(states, keys))
     for expected in later:
         batch, _ = step(batch, keys)
-        np.testing.assert_array_equal(batch.population.id, expected.population.id)
+        assert_array_equal(batch.population.id, expected.population.id)
         for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(expected), strict=True):
-            np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-3)
+            assert_allclose(a, b, rtol=2e-3, atol=1e-3)
 
 
 def test_a_host_task_gives_what_a_traceable_one_gives(run):
     for host, traced in zip(history(search(HostIdentity()), 6)[1], run[1], strict=False):
-        np.testing.assert_array_equal(host.survivors.id, traced.survivors.id)
+        assert_array_equal(host.survivors.id, traced.survivors.id)
         for a, b in zip(jax.tree.leaves(host), jax.tree.leaves(traced), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+            assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
 def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
@@ -140,9 +137,7 @@ def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
         )
         survived = np.isin(facts.offspring.id, facts.survivors.id)
         made = np.bincount(offspring.operator[survived], minlength=2)
-        np.testing.assert_allclose(
-            after.credit, made / made.sum() if made.any() else state.credit, rtol=1e-6
-        )
+        assert_allclose(after.credit, made / made.sum() if made.any() else state.credit, rtol=1e-6)
         state = after
 
 
@@ -164,15 +159,14 @@ def test_offspring_have_their_operator_and_the_genes_of_both_parents():
 
 def test_parents_are_drawn_uniformly_or_by_tournament(run):
     """Of eight with novelty 0 to 7 the best of two is k or less with
-    probability ((k + 1) / 8)^2; of one, uniform.
-    """
+    probability ((k + 1) / 8)^2; of one, uniform."""
     for tournament in (1, 2):
         many = search(offspring_size=4000, tournament=tournament)
         state = run[0][0]
         state = state._replace(population=state.population._replace(novelty=jnp.arange(8.0)))
         parents = np.asarray(many.ask(state, KEY).parent)
         below = [np.mean(parents <= k) for k in range(8)]
-        np.testing.assert_allclose(below, ((np.arange(8) + 1) / 8) ** tournament, atol=0.03)
+        assert_allclose(below, ((np.arange(8) + 1) / 8) ** tournament, atol=0.03)
 
 
 def test_one_compilation_serves_every_generation():

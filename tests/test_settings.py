@@ -143,12 +143,8 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
     assert part_to_json(one) == part_to_json(same) != part_to_json(one.at[99].set(0))
     assert part_to_json(one)["shape"] == [100]
     assert part_to_json(jnp.arange(3.0)) == [0.0, 1.0, 2.0]
-    assert part_to_json(np.arange(2)) == {
-        "name": "array",
-        "dtype": "int64",
-        "shape": [2],
-        "values": [0, 1],
-    }
+    array = {"name": "array", "dtype": "int64", "shape": [2], "values": [0, 1]}
+    assert part_to_json(np.arange(2)) == array
 
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
@@ -326,13 +322,8 @@ def test_a_small_array_is_rebuilt_with_its_type(dtype):
     assert again.dtype == wanted.dtype
 
 
-GENERATORS = (
-    np.random.default_rng,
-    np.random.RandomState,
-    np.random.PCG64,
-    np.random.SeedSequence,
-    random.Random,
-)
+draws = np.random
+GENERATORS = (draws.default_rng, draws.RandomState, draws.PCG64, draws.SeedSequence, random.Random)
 
 
 @pytest.mark.parametrize("kind", [Held, Plain])

@@ -1,12 +1,12 @@
 """The unit of genes and behaviors changes nothing:
-in boxes 2^66 times as wide or as narrow all is the same.
-"""
+in boxes 2^66 times as wide or as narrow all is the same."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from test_keys import ESTIMATORS, OPERATORS
 
 import brns
@@ -26,7 +26,7 @@ def test_mutants_are_the_same_in_another_unit(mutate):
     usual = mutate(jax.random.key(3), genotypes, Box(low, high))
     for unit in UNITS:
         scaled = mutate(jax.random.key(3), unit * genotypes, Box(unit * low, unit * high))
-        np.testing.assert_array_equal(scaled / unit, usual)
+        assert_array_equal(scaled / unit, usual)
 
 
 BEHAVIORS = np.random.default_rng(0).uniform(size=(12, 2)).astype(np.float32)
@@ -52,14 +52,12 @@ def test_novelty_is_the_same_in_another_unit_or_follows_it(estimator):
         for unit in (1.0, *UNITS)
     )
     for unit, found in zip(UNITS, scaled, strict=True):
-        np.testing.assert_array_equal(found / (1.0 if estimator in SCALED else unit), usual)
+        assert_array_equal(found / (1.0 if estimator in SCALED else unit), usual)
 
 
 def test_crowding_is_that_of_the_largest_numbers_too():
     objectives = jnp.array([[-3e38, 3e38], [0.0, 0.0], [3e38, -3e38]])
-    np.testing.assert_array_equal(
-        crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf]
-    )
+    assert_array_equal(crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf])
 
 
 @pytest.mark.parametrize(

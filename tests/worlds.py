@@ -39,8 +39,7 @@ class HostIdentity(Identity):
 class Faulty(eqx.Module):
     """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault.
 
-    With `flag`, the name of a file that is made then, they meet it once.
-    """
+    With `flag`, the name of a file that is made then, they meet it once."""
 
     fault: str
     flag: str | None = None

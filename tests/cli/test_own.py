@@ -96,10 +96,8 @@ def test_methods_are_compared_in_an_own_search_or_task(folder):
     assert "1.00 (1.00 to 1.00)" in own.stdout
     assert "| 6 + 6 |" in (folder / "own.md").read_text()
     both = ("lonely_world:search", "arm")
-    assert (
-        "compared alone"
-        in call("compare", *both, *few, "lonely_world:near", folder=folder, status=2).stderr
-    )
+    alone = call("compare", *both, *few, "lonely_world:near", folder=folder, status=2)
+    assert "compared alone" in alone.stderr
 
 
 @pytest.mark.slow
@@ -128,10 +126,8 @@ def test_an_error_in_own_code_is_told_with_its_place(folder):
     ("name", "told"), [("stopped", "Stopped."), ("Hasty", "Stopped before anything was saved")]
 )
 def test_ctrl_c_before_a_run_ends_with_a_word(folder, name, told):
-    assert (
-        told
-        in call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder, status=130).stdout
-    )
+    ended = call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder, status=130)
+    assert told in ended.stdout
 
 
 def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypatch):

@@ -303,12 +303,9 @@ def test_share_effect_and_test_by_hand():
 
 def test_an_interval_by_hand():
     """Every seed has the same share: over seeds nothing varies,
-    over worlds it lies between both.
-    """
-    pairs = [
-        (np.array([10.0, 20.0]), np.array([10.0, 20.0])),
-        (np.array([30.0, 60.0]), np.array([10.0, 20.0])),
-    ]
+    over worlds it lies between both."""
+    low, high = np.array([10.0, 20.0]), np.array([30.0, 60.0])
+    pairs = [(low, low), (high, low)]
     assert interval(pairs) == pytest.approx((2, 2))
     assert interval(pairs, of_worlds=True) == pytest.approx((1, 3))
     # Of 2 seeds, that cover 1 and 3 of 1, a quarter of the draws has mean 1 and a quarter 3.

@@ -39,11 +39,8 @@ def test_the_tutorial_says_what_it_shows(tmp_path):
     subprocess.run(
         [sys.executable, DOCS / "notebook.py", DOCS / "tutorial.py", out], check=True, cwd=tmp_path
     )
-    outputs = [
-        output
-        for cell in json.loads(out.read_text())["cells"]
-        for output in cell.get("outputs", ())
-    ]
+    cells = json.loads(out.read_text())["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
     printed = "".join(output.get("text", "") for output in outputs)
     assert "generations on disk: 0 to 30" in printed
     shares = [int(share) for share in re.findall(r"(\d+)% of the cells", printed)]
@@ -58,18 +55,8 @@ def test_the_tutorial_says_what_it_shows(tmp_path):
 def built(tmp_path_factory):
     """The documentation as HTML, built without a warning."""
     folder = tmp_path_factory.mktemp("built")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "-q",
-        "-d",
-        folder / "trees",
-        "docs",
-        folder / "html",
-    ]
-    subprocess.run(command, cwd=ROOT, check=True)
+    places = ["-d", folder / "trees", "docs", folder / "html"]
+    subprocess.run([sys.executable, "-m", "sphinx", "-W", "-q", *places], cwd=ROOT, check=True)
     return folder / "html"
 
 

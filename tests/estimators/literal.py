@@ -35,8 +35,7 @@ def score(estimator, state, descriptors):
 
 class Literal:
     """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand,
-    Adam.
-    """
+    Adam."""
 
     def __init__(self, estimator, state):
         self.target, self.predictor = (

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from learning import COUNTS, KEY, SQUARE, init, learned, novelty, people, uniform, update
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import search
 from worlds import HostIdentity
 
@@ -23,26 +24,22 @@ def visits(estimator, state, points):
 
 def test_visits_by_hand():
     """Five at one place, and one where nobody was: 5 effective visits and none,
-    1/6 as novel and 1.
-    """
+    1/6 as novel and 1."""
     state = learned(FINE, [[[100, 100], [500, 500]], [[100, 100]] * 4])
     assert state.seen == 6
-    np.testing.assert_allclose(
-        visits(FINE, state, [[100, 100], [500, 500], [300, 20]]), [5, 1, 0], rtol=1e-5
-    )
-    np.testing.assert_allclose(
+    assert_allclose(visits(FINE, state, [[100, 100], [500, 500], [300, 20]]), [5, 1, 0], rtol=1e-5)
+    assert_allclose(
         novelty(FINE, state, [[100, 100], [500, 500], [300, 20]]), [1 / 6, 1 / 2, 1], rtol=1e-5
     )
     # 8 grids count 3 and 8 none: the mean of 1/2 and 1 is 3/4, and (4/3)^2 - 1 are the visits.
     state = learned(FINE, [[[100, 100]]])
     state = state._replace(visits=jnp.where(jnp.arange(16 * 4096) < 8 * 4096, 3 * state.visits, 0))
-    np.testing.assert_allclose(visits(FINE, state, [[100, 100]]), (4 / 3) ** 2 - 1, rtol=1e-5)
+    assert_allclose(visits(FINE, state, [[100, 100]]), (4 / 3) ** 2 - 1, rtol=1e-5)
 
 
 def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here,
-    no hashes.
-    """
+    no hashes."""
     d, generator = 40, np.random.default_rng(40)
     estimator = VisitCounts(grids=16, rows=2**20, grid_dims=3, cell_sizes=(0.01, 6.0))
     box = Box(np.zeros(d), np.full(d, 600.0))
@@ -72,10 +69,10 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
         a = np.eye(len(phi[0])) + phi[:60].T @ phi[:60]
         remaining.append(np.sum(phi[60:] * np.linalg.solve(a, phi[60:].T).T, axis=1))
     expected = np.mean(np.sqrt(remaining), axis=0) ** 2
-    np.testing.assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
+    assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("d", [1, 300, 1000])
+@pytest.mark.parametrize("d", [1, 1000])
 def test_a_behavior_has_one_place_in_every_batch(d):
     """Alone, in any batch, and in any order of a sum: products of the directions are exact."""
     estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
@@ -85,7 +82,7 @@ def test_a_behavior_has_one_place_in_every_batch(d):
     together = np.asarray(place(estimator, state, jnp.asarray(points)))
     for rows in (slice(0, 1), slice(3, 20)):
         apart = place(estimator, state, jnp.asarray(points[rows]))
-        np.testing.assert_array_equal(apart, together[:, rows])
+        assert_array_equal(apart, together[:, rows])
     integers = np.abs(np.asarray(state.grids.direction, int)).sum(axis=0)
     assert 0 < integers.min() <= integers.max() * 2048 < 2**24
 
@@ -95,12 +92,12 @@ def test_novelty_of_every_number_of_visits():
     table = _roots(100) / _roots(100)[0]
     number = np.concatenate([np.arange(2000), np.geomspace(2000, 2e9, 500)]).astype(np.float32)
     bins = ((number + 1).view(np.int32) >> 13) - (127 << 10)
-    np.testing.assert_allclose(table[bins], 1 / np.sqrt(1 + number), rtol=6e-4, atol=1e-7)
-    np.testing.assert_allclose(table[bins][:2000], 1 / np.sqrt(1 + number[:2000]), rtol=1e-5)
+    assert_allclose(table[bins], 1 / np.sqrt(1 + number), rtol=6e-4, atol=1e-7)
+    assert_allclose(table[bins][:2000], 1 / np.sqrt(1 + number[:2000]), rtol=1e-5)
     assert (np.diff(_roots(100)) <= 0).all()
 
 
-@pytest.mark.parametrize("d", [32, 384])
+@pytest.mark.parametrize("d", [32, 1000])
 def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(d):
     """Clusters on a sphere as embeddings have them, half of them learned."""
     generator = np.random.default_rng(d)
@@ -156,7 +153,7 @@ def test_new_cells_share_rows_as_often_as_the_docstring_says():
         estimator, state, jnp.asarray(uniform(1, 500), jnp.float32)
     )
     shared = np.asarray(state.visits)[places] > 0
-    np.testing.assert_allclose(shared.mean(), 1 - (63 / 64) ** 64, atol=0.01)
+    assert_allclose(shared.mean(), 1 - (63 / 64) ** 64, atol=0.01)
 
 
 def test_many_seeds_at_once_are_those_seeds_alone():
@@ -165,7 +162,7 @@ def test_many_seeds_at_once_are_those_seeds_alone():
         keys
     )
     alone = update(COUNTS, init(COUNTS, SQUARE, keys[1]), newborn, keys[1])
-    np.testing.assert_array_equal(together.visits[1], alone.visits)
+    assert_array_equal(together.visits[1], alone.visits)
 
 
 def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path):
@@ -174,8 +171,6 @@ def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path):
     state = one.init(KEY)
     for number in range(5):
         if number in (0, 2, 4):
-            jax.tree.map(
-                np.testing.assert_array_equal, record.state(number).estimator, state.estimator
-            )
+            jax.tree.map(assert_array_equal, record.state(number).estimator, state.estimator)
         state, _ = one.step(state, KEY)
     assert not np.load(tmp_path / "run" / "states" / "000004.npz")["visits"].size

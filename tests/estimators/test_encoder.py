@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from files import bits
 from learning import KEY, SQUARE
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import search
 from worlds import HostIdentity
 
@@ -19,17 +20,15 @@ from brns.experiments import paper_recognition
 def fills(values, bound):
     """Whether they are uniform in +-bound, as far as a few hundred can tell."""
     assert 0.95 * bound < abs(values).max() <= bound
-    np.testing.assert_allclose(np.std(values), bound / np.sqrt(3), rtol=0.1)
+    assert_allclose(np.std(values), bound / np.sqrt(3), rtol=0.1)
 
 
 def test_weights_have_their_distribution():
     zero, biased = (Encoder(200, 200, 200, 1, name, KEY) for name in ("he", "he-biased"))
     for layer, other in zip(zero.layers, biased.layers, strict=True):
-        np.testing.assert_allclose(layer.weight.std(), np.sqrt(2 / 200), rtol=0.03)
+        assert_allclose(layer.weight.std(), np.sqrt(2 / 200), rtol=0.03)
         # A Gaussian has 4.55 % of its mass beyond two standard deviations.
-        np.testing.assert_allclose(
-            (abs(layer.weight) > 2 * np.sqrt(2 / 200)).mean(), 0.0455, rtol=0.15
-        )
+        assert_allclose((abs(layer.weight) > 2 * np.sqrt(2 / 200)).mean(), 0.0455, rtol=0.15)
         assert not np.any(layer.bias)
         assert np.array_equal(layer.weight, other.weight)
         fills(other.bias, 0.3)
@@ -71,7 +70,7 @@ def test_it_equals_the_fully_connected_one_with_the_same_weights():
         target=transplanted[0], predictor=transplanted[1], scale=jnp.full(2, 600.0)
     )
     novelty = own.score(state, points, population)
-    np.testing.assert_allclose(novelty, standard.score(like, points, population), rtol=1e-4)
+    assert_allclose(novelty, standard.score(like, points, population), rtol=1e-4)
 
 
 def test_runs_resume_to_the_same_bits(tmp_path):
@@ -90,7 +89,7 @@ def test_he_also_begins_convolutions_and_leaves_the_rest():
     convolution, other = init_he(layers, jax.random.key(1))
     assert float(jnp.var(convolution.weight)) == pytest.approx(2 / (8 * 3 * 3), rel=0.05)
     assert convolution.bias is None
-    np.testing.assert_array_equal(other, layers[1])
+    assert_array_equal(other, layers[1])
 
 
 def test_errors_say_what_an_encoder_must_be():

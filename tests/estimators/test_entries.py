@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from archives import archive, empty, generation, ids
 from learning import update
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns.estimators.archive import ArchiveKNN
 
@@ -25,10 +26,10 @@ def test_growth_is_constant_and_everyone_enters_at_most_once():
         assert len(ids(state)) == len(set(ids(state))) == min(6 * g, 50)
         assert len(entrants) == 6
         assert entrants <= {*facts.parents.id.tolist(), *facts.offspring.id.tolist()}
-        np.testing.assert_array_equal(state.id >= 0, np.arange(50) < 6 * g)  # no gaps
+        assert_array_equal(state.id >= 0, np.arange(50) < 6 * g)  # no gaps
         for row, number in enumerate(ids(state)):
             if number in entrants:
-                np.testing.assert_array_equal(np.asarray(state.descriptor)[row], everyone[number])
+                assert_array_equal(np.asarray(state.descriptor)[row], everyone[number])
                 assert (state.entered.tolist()[row], state.born.tolist()[row]) == (g, number // 10)
 
 
@@ -58,7 +59,7 @@ def test_the_most_novel_enter():
     novelty = np.arange(20) % 7 + np.arange(20) / 100
     state = update(estimator, empty(estimator), generation(1, novelty=novelty), jax.random.key(1))
     assert ids(state) == [13, 6, 19]
-    np.testing.assert_allclose(state.novelty[:3], [6.13, 6.06, 5.19])
+    assert_allclose(state.novelty[:3], [6.13, 6.06, 5.19])
     state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(2))
     assert ids(state)[3] == 12
 

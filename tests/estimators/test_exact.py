@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from learning import KEY, SEARCH, SQUARE, equations, init, learned, novelty, uniform, update
+from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, Generation
 from brns.core import Population
@@ -14,8 +15,7 @@ from brns.estimators.exact import update_root
 
 class Angle(eqx.Module):
     """An encoder with two features that can be worked out by hand:
-    the box's first axis as an angle.
-    """
+    the box's first axis as an angle."""
 
     weight: jax.Array
 
@@ -30,37 +30,31 @@ class Angle(eqx.Module):
 
 def test_novelty_prior_and_memory_by_hand():
     """Of two orthogonal features one was seen three times: A = diag(1 + 3, 1),
-    so novelty is 1/4 and 1, between 5/8.
-    """
+    so novelty is 1/4 and 1, between 5/8."""
     estimator = ExactRecognition(encoder=Angle)
     state = learned(estimator, [[[300, 0], [300, 600], [300, 9]]])
     assert state.seen == 3
-    np.testing.assert_allclose(
+    assert_allclose(
         novelty(estimator, state, [[300, 7], [450, 7], [375, 7]]), [1 / 4, 1, 5 / 8], rtol=1e-6
     )
     # A = 2 + 3 visits; then, with half a memory, 2 + 3/2 of one and 2 + 3 of the other.
     estimator = ExactRecognition(encoder=Angle, regularization=2.0, forgetting=0.5)
     state = learned(estimator, [[[300, 0]] * 3])
-    np.testing.assert_allclose(
-        novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6
-    )
+    assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6)
     state = learned(estimator, [[[450, 0]] * 3], state)
-    np.testing.assert_allclose(
-        novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 5], rtol=1e-6
-    )
+    assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 5], rtol=1e-6)
 
 
 def test_founders_are_learned_once_and_give_the_scale():
     """Their mean becomes 0 and three root mean deviations over all dimensions 1,
-    in units of half the box, once.
-    """
+    in units of half the box, once."""
     state = SEARCH.init(KEY)
     founders = np.asarray(state.population.descriptor, np.float64)
     for g in (1, 2):
         state, _ = SEARCH.step(state, KEY)
         assert state.estimator.seen == 8 + 6 * g
-        np.testing.assert_allclose(state.estimator.frame.center, founders.mean(0), rtol=1e-6)
-        np.testing.assert_allclose(
+        assert_allclose(state.estimator.frame.center, founders.mean(0), rtol=1e-6)
+        assert_allclose(
             state.estimator.frame.scale, np.sqrt(founders.var(0).mean()) / 100, rtol=1e-5
         )
         assert state.estimator.frame.wide == 1
@@ -74,8 +68,7 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
     as scored before and as learned: Q(0, 0), Q(0, 1).
 
     The error is at most 1e-6 sqrt(1 + N / lambda) of it, and nothing rises by more:
-    neither there nor elsewhere.
-    """
+    neither there nor elsewhere."""
     estimator = ExactRecognition(size=64, regularization=regularization)
     spot = np.full((founders, 2), 420.0)
     empty, living = init(estimator), Population.from_descriptors(spot)
@@ -87,12 +80,10 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
         state, total = update(estimator, state, Generation(living, born, born)), total + offspring
         found.append(novelty(estimator, state, probes))
         rounding = 1e-6 * np.sqrt(1 + total / regularization)
-        np.testing.assert_allclose(
-            found[-1][0], regularization / (regularization + total), rtol=rounding
-        )
+        assert_allclose(found[-1][0], regularization / (regularization + total), rtol=rounding)
         assert (found[-1] <= np.min(found[:-1], axis=0) * (1 + rounding)).all()
     assert state.seen == total
-    np.testing.assert_allclose(
+    assert_allclose(
         found[0][0],
         regularization / (regularization + founders),
         rtol=1e-6 * np.sqrt(1 + founders / regularization),
@@ -102,15 +93,12 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
 @pytest.mark.parametrize("regularization", [1.0, pytest.param(1e-4, marks=pytest.mark.slow)])
 def test_more_may_be_born_at_once_than_there_are_features(regularization):
     """Against A in float64, for 100 at once with 32 features: on one spot, around it,
-    and all over.
-    """
+    and all over."""
     estimator = ExactRecognition(size=32, regularization=regularization)
     generator = np.random.default_rng(0)
     for spread in (0.0, 1.0, 100.0):
-        batches = [
-            generator.uniform(0, 600, (8, 2)),
-            *(300 + spread * generator.normal(size=(4, 100, 2))),
-        ]
+        around = 300 + spread * generator.normal(size=(4, 100, 2))
+        batches = [generator.uniform(0, 600, (8, 2)), *around]
         state = learned(estimator, batches)
         probes = np.concatenate([batches[1][:20], generator.uniform(-300, 900, (40, 2))])
         seen, phi = (
@@ -120,7 +108,7 @@ def test_more_may_be_born_at_once_than_there_are_features(regularization):
         expected = regularization * np.sum(
             phi * np.linalg.solve(regularization * np.eye(32) + seen.T @ seen, phi.T).T, axis=1
         )
-        np.testing.assert_allclose(
+        assert_allclose(
             novelty(estimator, state, probes),
             expected,
             rtol=1e-6 * np.sqrt(1 + 408 / regularization),
@@ -144,8 +132,7 @@ def test_encoders_that_do_not_fit(encoder, said):
 @pytest.mark.parametrize("spread", [0.9, 1e-3])
 def test_a_million_behaviors_in_float32_stay_near_float64(spread):
     """Over the square, or nearly on one spot:
-    in 20,000 updates to twice what is promised of fewer.
-    """
+    in 20,000 updates to twice what is promised of fewer."""
     box, estimator = Box([-1.0, -1.0], [1.0, 1.0]), ExactRecognition(size=64)
     empty = init(estimator, box)
 
@@ -165,7 +152,7 @@ def test_a_million_behaviors_in_float32_stay_near_float64(spread):
     probes = np.asarray(empty.features(box.uniform(KEY, 400)), np.float64)
     expected = np.sum(probes * np.linalg.solve(total, probes.T).T, axis=1)
     found = np.sum((probes @ np.asarray(root, np.float64).T) ** 2, axis=1)
-    np.testing.assert_allclose(found, expected, rtol=2e-3)
+    assert_allclose(found, expected, rtol=2e-3)
 
 
 LAPACK = ("qr", "geqrf", "triangular_solve")

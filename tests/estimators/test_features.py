@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learning import init, learned, novelty
+from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, VisitCounts
 from brns.estimators.features import Cosines, cosine_and_sine
@@ -20,16 +21,16 @@ def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
     angle = np.asarray(angles, np.float32)
     bound = 3e-7 + 1.2e-7 * np.abs(angle).max()  # rounding of a float32 of that size, twice
     cosine, sine = cosine_and_sine(jnp.asarray(angle))
-    np.testing.assert_allclose(cosine, np.cos(angle.astype(np.float64)), atol=bound)
-    np.testing.assert_allclose(sine, np.sin(angle.astype(np.float64)), atol=bound)
+    assert_allclose(cosine, np.cos(angle.astype(np.float64)), atol=bound)
+    assert_allclose(sine, np.sin(angle.astype(np.float64)), atol=bound)
 
 
 def test_the_inner_product_of_features_is_of_the_difference():
     phi = Cosines(3, 64, 0.5, 8.0, jax.random.key(1))
     a = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]]))
     b = phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
-    np.testing.assert_allclose(jnp.sum(a**2, axis=1), 1.0, rtol=2e-6)
-    np.testing.assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
+    assert_allclose(jnp.sum(a**2, axis=1), 1.0, rtol=2e-6)
+    assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
 
 
 @pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
@@ -38,8 +39,7 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
     """Founders around the middle, of this deviation in units of half the square;
     then the left half is visited.
 
-    The box about the square is `times` too wide.
-    """
+    The box about the square is `times` too wide."""
     generator = np.random.default_rng(0)
     half = 300 * times
     founders = 300 + 300 * deviation * generator.normal(size=(20, 2))

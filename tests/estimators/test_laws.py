@@ -24,6 +24,7 @@ from learning import (
     walked,
 )
 from literal import paper
+from numpy.testing import assert_allclose
 
 from brns import (
     ArchiveKNN,
@@ -116,8 +117,8 @@ def test_whoever_lives_and_is_not_learned_counts_once(estimator, rounding):
     after = update(estimator, state, newborn)
     before, later = (novelty(estimator, each, points, newborn.offspring) for each in (state, after))
     expected = novelty(estimator, after, points)
-    np.testing.assert_allclose(before, expected, rtol=10 * rounding)
-    np.testing.assert_allclose(later, expected, rtol=rounding / 10)
+    assert_allclose(before, expected, rtol=10 * rounding)
+    assert_allclose(later, expected, rtol=rounding / 10)
     without = novelty(estimator, state, points)
     assert (before <= without).all()
     assert (before < without).mean() > 0.9
@@ -131,7 +132,7 @@ def test_behaviors_that_are_not_finite_are_not_learned(estimator, rounding):
     clean = learned(estimator, [np.delete(batch, 3, 0)] * 2)
     assert state.seen == 38
     expected = novelty(estimator, clean, points)
-    np.testing.assert_allclose(novelty(estimator, state, points), expected, rtol=10 * rounding)
+    assert_allclose(novelty(estimator, state, points), expected, rtol=10 * rounding)
     assert np.isnan(novelty(estimator, state, [[np.nan, 0]])).all()
 
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import jax
 import jaxtyping
-import numpy as np
 import pytest
 from learning import COUNTS, KEY, LEARNERS, SEARCH, SMALL, SQUARE, learned, novelty, uniform
+from numpy.testing import assert_allclose, assert_array_equal
 
 
 @LEARNERS
@@ -28,7 +28,7 @@ def test_merged_islands_have_seen_what_one_search_has_seen(estimator, rounding):
         merged = estimator.merge(order, since)[0]
         assert merged.seen == 90
         before = novelty(estimator, merged, points)
-        np.testing.assert_allclose(before, everything, rtol=10 * rounding)
+        assert_allclose(before, everything, rtol=10 * rounding)
     for one in (common, *islands):
         assert (before <= novelty(estimator, one, points) * (1 + rounding)).all()
     for batch in uniform(2, 3, 40):  # more at once than there are features
@@ -46,7 +46,7 @@ def test_subtracting_takes_visits_out():
     less = COUNTS.subtract(
         COUNTS.merge([mine, yours], since=first)[0], COUNTS.subtract(yours, first)
     )
-    np.testing.assert_array_equal(less.visits, mine.visits)
+    assert_array_equal(less.visits, mine.visits)
 
 
 def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():

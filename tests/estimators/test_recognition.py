@@ -12,6 +12,7 @@ import pytest
 from files import same
 from learning import KEY, SQUARE, init, update
 from literal import SMALL, Literal, generation, paper, score, uniform
+from numpy.testing import assert_allclose
 from worlds import Identity
 
 from brns import Box, NoveltySearch, PolynomialMutation
@@ -24,15 +25,12 @@ def test_algorithm_1_written_out(fresh):
 
     In the first generation D holds the founders and the offspring, a batch of 3 and one of 2 in an
     unknown order: one of the 10 ways to split D so must explain the weights. Later D is the
-    offspring, one batch.
-    """
+    offspring, one batch."""
     estimator = paper(inputs="scaled", epochs=1, depths=(1, 2))
     search = NoveltySearch(Identity(), estimator, 2, 3, PolynomialMutation(), rescore_parents=fresh)
     state = search.init(KEY)
     literal = Literal(estimator, state.estimator)
-    np.testing.assert_allclose(
-        state.population.novelty, literal.novelty(scaled(state.population)), rtol=1e-3
-    )
+    assert_allclose(state.population.novelty, literal.novelty(scaled(state.population)), rtol=1e-3)
     parents, stored = scaled(state.population), literal.novelty(scaled(state.population))
     for g in range(1, 7):
         state, facts = search.step(state, KEY)
@@ -41,10 +39,10 @@ def test_algorithm_1_written_out(fresh):
             [literal.novelty(parents) if fresh else stored, literal.novelty(offspring)]
         )
         found = np.concatenate([facts.parents.novelty, facts.offspring.novelty])
-        np.testing.assert_allclose(found, novelty, rtol=2e-3)
+        assert_allclose(found, novelty, rtol=2e-3)
         survivors = np.argsort(-novelty, kind="stable")[:2]
         union = np.concatenate([parents, offspring])
-        np.testing.assert_allclose(scaled(facts.survivors), union[survivors], rtol=1e-5)
+        assert_allclose(scaled(facts.survivors), union[survivors], rtol=1e-5)
         if g == 1:
             literal = _explain(literal, union, state.estimator.predictor)
         else:
@@ -78,9 +76,7 @@ def test_three_passes_train_as_written_out():
     for g in range(2, 6):
         offspring = uniform(g, 20)
         points = (np.asarray(offspring) - 300) / 300
-        np.testing.assert_allclose(
-            score(SCALED, state, offspring), literal.novelty(points), rtol=2e-3
-        )
+        assert_allclose(score(SCALED, state, offspring), literal.novelty(points), rtol=2e-3)
         state = update(SCALED, state, generation(g, uniform(99, 20), offspring))
         for _ in range(3):
             literal.descend(points)
@@ -158,9 +154,7 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
     estimator, unit = paper(inputs="scaled"), Box([-1.0, -1.0], [1.0, 1.0])
     points = uniform(0, 500, unit)
     expected = score(estimator, init(estimator, unit), points)
-    np.testing.assert_allclose(
-        score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3
-    )
+    assert_allclose(score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3)
 
 
 @pytest.mark.slow
@@ -175,8 +169,7 @@ def test_xi_star_is_evaluated_once_in_a_generation():
 
 def test_training_that_overflows_ends_in_nan_and_not_in_silence():
     """Behaviors of 1e12 have gradients of about 1e24, whose squares are infinite:
-    Adam would never move again.
-    """
+    Adam would never move again."""
     estimator = paper(**SMALL)
     state = update(estimator, init(estimator), generation(2, A, B))
     assert np.isfinite(score(estimator, state, A)).all()

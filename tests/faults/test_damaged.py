@@ -1,6 +1,5 @@
 """Damaged files, and those of others: objects,
-other runs' files and other formats are refused by name.
-"""
+other runs' files and other formats are refused by name."""
 
 import json
 import shutil
@@ -69,10 +68,8 @@ def flipped(content, at, flip=1):
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_byte_in_any_file_is_refused_by_name_or_changes_nothing(damaged, name):
     length = len((damaged[0] / name).read_bytes())
-    found = [
-        refused(damaged, name, lambda b, at=at: flipped(b, at))
-        for at in range(0, length, -(-length // 12))
-    ]
+    places = range(0, length, -(-length // 12))
+    found = [refused(damaged, name, lambda b, at=at: flipped(b, at)) for at in places]
     assert any(found) == (name != "progress.csv")  # of which nothing is read
 
 

@@ -65,11 +65,8 @@ UNPRIVILEGED = (
 )
 def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path):
     folder = tmp_path / "closed"
-    run(
-        NoveltySearch(brns.DeceptiveMaze(steps=20), brns.VisitCounts(grids=8), 6, 6),
-        2,
-        out=folder / "old",
-    )
+    maze = NoveltySearch(brns.DeceptiveMaze(steps=20), brns.VisitCounts(grids=8), 6, 6)
+    run(maze, 2, out=folder / "old")
     before = bits(folder / "old")
     for path in [folder, *folder.rglob("old/**/*"), folder / "old"]:
         path.chmod(0o555 if path.is_dir() else 0o444)

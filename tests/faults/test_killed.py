@@ -34,11 +34,8 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, t
     moment, out, starting, met = random.Random(0), tmp_path / "killed", math.inf, Counter()
     for _ in range(kills):
         before = last(out)
-        again = (
-            ["resume", out]
-            if before is not None
-            else [*experiment, "--generations", 100_000, "--out", out]
-        )
+        begin = [*experiment, "--generations", 100_000, "--out", out]
+        again = begin if before is None else ["resume", out]
         began, process = time.monotonic(), killable(*again, folder=tmp_path)
         if starting < math.inf and moment.random() < 0.5:
             time.sleep(moment.uniform(0, 1.2 * starting))

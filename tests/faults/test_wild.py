@@ -82,13 +82,8 @@ def test_whatever_is_set_ends_in_a_run_or_in_one_message(
         raise typer.Exit(0)
 
     monkeypatch.setattr("brns.runs.loop.run", started)
-    command = [
-        "run",
-        experiment,
-        "--estimator",
-        estimator,
-        *(f"--set={change}" for change in changes),
-    ]
+    settings = [f"--set={change}" for change in changes]
+    command = ["run", experiment, "--estimator", estimator, *settings]
     result = CliRunner().invoke(app, command)
     if isinstance(result.exception, ValueError):
         assert str(result.exception)

@@ -3,8 +3,7 @@
     python tests/faults/wild_simulator.py OUT [--workers 2] [--generations 200] [--timeout 3]
 
 begins a run of 100 + 100, or goes on with the one in OUT. What happens to an individual depends on
-its genotype alone.
-"""
+its genotype alone."""
 
 import argparse
 import os

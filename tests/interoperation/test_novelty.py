@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import Distance
 
 import brns
@@ -32,9 +33,9 @@ def test_it_says_what_the_pure_functions_say():
         descriptors, nobody = batch.offspring.descriptor, batch.parents
         scores = novelty.score(behaviors)
         assert isinstance(scores, np.ndarray)
-        np.testing.assert_array_equal(scores, score(state, descriptors, nobody))
+        assert_array_equal(scores, score(state, descriptors, nobody))
         among = novelty.score(behaviors, population=behaviors)
-        np.testing.assert_array_equal(among, score(state, descriptors, batch.offspring))
+        assert_array_equal(among, score(state, descriptors, batch.offspring))
         assert (among < scores).any()
         novelty.learn(behaviors, scores)
         state = update(state, batch, jax.random.fold_in(key, number))
@@ -62,7 +63,7 @@ def test_batches_of_few_sizes_are_compiled_and_the_rest_of_them_changes_nothing(
     programs = interoperation._score._cached._cache_size()
     scores = novelty.score(BATCHES[1][:13])
     for rows in (slice(0, 1), slice(0, 7), slice(3, 13)):
-        np.testing.assert_allclose(novelty.score(BATCHES[1][rows]), scores[rows], rtol=1e-5)
+        assert_allclose(novelty.score(BATCHES[1][rows]), scores[rows], rtol=1e-5)
     assert interoperation._score._cached._cache_size() == programs + 1
     assert novelty.learned == 13
 
@@ -101,7 +102,7 @@ def test_a_saved_one_goes_on_to_the_same_bits(tmp_path):
     assert repr(again) == repr(whole)
     for one in (whole, again):
         one.learn(BATCHES[1])
-    np.testing.assert_array_equal(again.score(BATCHES[2]), whole.score(BATCHES[2]))
+    assert_array_equal(again.score(BATCHES[2]), whole.score(BATCHES[2]))
 
 
 def test_threads_save_to_one_file(tmp_path):

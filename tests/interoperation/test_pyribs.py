@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import brns
 from brns.metrics.coverage import cells
@@ -28,7 +29,7 @@ def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
     theirs = ProximityArchive(solution_dim=4, measure_dim=2, k_neighbors=k, novelty_threshold=0.0)
     for archive in (ours, theirs):
         archive.add(np.zeros((27, 4)), np.zeros(27), seen)
-    np.testing.assert_allclose(
+    assert_allclose(
         ours.add(np.zeros((9, 4)), None, new)["novelty"], theirs.compute_novelty(new), rtol=1e-5
     )
 
@@ -69,7 +70,7 @@ def test_elites_and_their_score_by_hand(finished):
         for cell, fitness in zip(where, offspring["fitness"].tolist(), strict=True):
             best[cell] = max(best.get(cell, -np.inf), fitness)
         scores.append(sum(value + 1 for value in best.values()))
-    np.testing.assert_allclose(qd_score(finished, (4, 3), offset=-1.0), scores, rtol=1e-5)
+    assert_allclose(qd_score(finished, (4, 3), offset=-1.0), scores, rtol=1e-5)
     ours = elites(finished, (4, 3))
     where = list(map(tuple, cells(ours.descriptor, finished.behavior_space, (4, 3)).tolist()))
     assert where == sorted(best)
@@ -81,5 +82,5 @@ def test_elites_as_a_frame(finished):
     found = elites(finished, (4, 3))
     frame = brns.frame(found)
     assert {"descriptor_0", "descriptor_1"} <= set(frame.columns)
-    np.testing.assert_array_equal(frame["genotype_4"], found.genotype[:, 4])
+    assert_array_equal(frame["genotype_4"], found.genotype[:, 4])
     assert frame["fitness"].tolist() == found.fitness.tolist()

@@ -5,6 +5,7 @@ import pytest
 from fake_record import FakeRecord, family
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns.core import Box
 from brns.metrics import coverage
@@ -19,7 +20,7 @@ def test_cells_and_their_centers_by_hand():
     box, shape = Box([-1.0, 0.0, 2.0], [1.0, 3.0, 4.0]), (2, 3, 4)
     middle = coverage.centers(box, shape)
     assert middle[[0, 1, -1]].tolist() == [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]]
-    np.testing.assert_array_equal(coverage.cells(middle, box, shape), list(np.ndindex(shape)))
+    assert_array_equal(coverage.cells(middle, box, shape), list(np.ndindex(shape)))
 
 
 @settings(deadline=None, max_examples=30)
@@ -58,7 +59,7 @@ def test_coverage_of_a_record():
     record.history[1] = (record.history[1][0], record.history[0][1])
     for individuals, visited in (("survivors", [2, 2, 4]), ("evaluated", [2, 3, 4])):
         found = coverage.of_record(record, (3, 3), individuals)
-        np.testing.assert_allclose(found, np.array(visited) / 9)
+        assert_allclose(found, np.array(visited) / 9)
 
 
 def test_what_has_no_coverage_is_refused():

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fake_record import AlongX, FakeRecord, population
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from searches import search
 
@@ -47,7 +48,7 @@ def three_generations(estimator, states=None):
 
 
 def test_eta_by_hand():
-    np.testing.assert_allclose(cycling.eta(Q), [(0.5 + 0.25 + 0.75) / 3, (2 + 1) / 2, 1.0])
+    assert_allclose(cycling.eta(Q), [(0.5 + 0.25 + 0.75) / 3, (2 + 1) / 2, 1.0])
     with np.errstate(all="raise"):  # of populations that were not novel at all
         assert cycling.eta(np.array([[0.0, 1.0], [0.0, 1.0]]))[0] == np.inf
         assert np.isnan(cycling.eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
@@ -57,16 +58,16 @@ def test_ranks_and_novelty_regained_by_hand():
     # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late;
     # row 2 moves by 0.05.
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
-    np.testing.assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
+    assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
     # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
     equal = np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])
-    np.testing.assert_allclose(cycling.regained(equal), [0, 0])
+    assert_allclose(cycling.regained(equal), [0, 0])
     # A rank that was low when the population lived, and is again, is not novel again:
     # 0.3 is below one half less 0.1.
     low = np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])
-    np.testing.assert_allclose(cycling.regained(low), [0, 0])
+    assert_allclose(cycling.regained(low), [0, 0])
     found = ranks(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0]))
-    np.testing.assert_allclose(found, [0.125, 0.5, 1.0])
+    assert_allclose(found, [0.125, 0.5, 1.0])
 
 
 class Remembered(eqx.Module):
@@ -87,11 +88,11 @@ def near_0(remembered, power):
 
 def test_a_novelty_that_forgets_regains_whatever_its_power():
     once, squared = (cycling.of_record(near_0([6, 0, 6], power)) for power in (1, 2))
-    np.testing.assert_allclose(once.regained, [1 / 2, 1])
-    np.testing.assert_allclose(once.r[0], [1, 0, 1], atol=0.05)
+    assert_allclose(once.regained, [1 / 2, 1])
+    assert_allclose(once.r[0], [1, 0, 1], atol=0.05)
     assert np.isnan(once.r[1, 0])
-    np.testing.assert_array_equal(squared.r, once.r)
-    np.testing.assert_allclose(cycling.of_record(near_0([6, 0, 0], 2)).regained, [0, 0])
+    assert_array_equal(squared.r, once.r)
+    assert_allclose(cycling.of_record(near_0([6, 0, 0], 2)).regained, [0, 0])
 
 
 def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
@@ -102,17 +103,16 @@ def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
 
 def test_kappa_by_hand():
     # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
-    np.testing.assert_array_equal(cycling.kappa(Q, 0.5), [1, 1, 0])
+    assert_array_equal(cycling.kappa(Q, 0.5), [1, 1, 0])
     # 3 > 1 + 2 and 4 > 2 + 2 do not hold: the inequality is strict
-    np.testing.assert_array_equal(cycling.kappa(Q, 2.0), [0, 0, 0])
+    assert_array_equal(cycling.kappa(Q, 2.0), [0, 0, 0])
 
 
 def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
     """Novelty falls from 5 to 0 and rises to 5 again, every 10 generations.
 
     In row 0 of 100, i* = 5. Of the 94 later generations 15, 25 ... 95 are back at the minimum:
-    kappa = 94 - 9.
-    """
+    kappa = 94 - 9."""
     i, j = np.indices((100, 100))
     q = np.abs((j - i) % 10 - 5.0)
     assert cycling.kappa(q, 0.5)[0] == 85
@@ -135,8 +135,7 @@ def test_epsilon_is_measured_where_novelty_is():
     """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2,
     embedded 20.
 
-    Novelty that is not embedded was 4, 16 and 27.5 when they lived.
-    """
+    Novelty that is not embedded was 4, 16 and 27.5 when they lived."""
     assert cycling.of_record(three_generations(Embedding())).epsilon == pytest.approx(2.0)
     assert cycling.of_record(three_generations(Additive())).epsilon == pytest.approx(1.6)
 
@@ -148,7 +147,7 @@ def test_q_of_more_individuals_than_a_block():
     record = FakeRecord([(p, p) for p in rows], states, Additive())
     i, j = np.indices((7, 7))
     expected = np.where(j >= i, 100 * i + 49.5 + 1000 * j + 100, np.nan)
-    np.testing.assert_allclose(cycling.of_record(record).q, expected)
+    assert_allclose(cycling.of_record(record).q, expected)
 
 
 def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states(finished):
@@ -160,10 +159,10 @@ def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states(finished
         seen = mine.estimator, states[j].estimator, there, states[j].population
         expected[i, j] = score_novelty_jit(*seen).mean()
     found = cycling.of_record(finished, [0, 2, 4], mine)
-    np.testing.assert_allclose(found.q, expected, rtol=1e-4)
-    np.testing.assert_array_equal(found.generations, [0, 2, 4])
-    np.testing.assert_array_equal(found.kappa, cycling.kappa(found.q, found.epsilon))
-    np.testing.assert_allclose(found.eta, cycling.eta(found.q))
+    assert_allclose(found.q, expected, rtol=1e-4)
+    assert_array_equal(found.generations, [0, 2, 4])
+    assert_array_equal(found.kappa, cycling.kappa(found.q, found.epsilon))
+    assert_allclose(found.eta, cycling.eta(found.q))
     assert cycling.of_record(finished, [0, 2, 4], mine) is found
     assert cycling.of_record(finished, [0, 4], mine) is not found
 

@@ -34,9 +34,8 @@ def test_behaviors_beyond_all_numbers_of_cells_have_one(recwarn):
 
 
 def test_a_run_ends_where_it_is_saturated(tmp_path):
-    one = search(
-        HostIdentity(), brns.VisitCounts(grids=3), mutate=brns.PolynomialMutation(rate=0.0)
-    )
+    still = brns.PolynomialMutation(rate=0.0)
+    one = search(HostIdentity(), brns.VisitCounts(grids=3), mutate=still)
     (record,) = brns.run(one, 30, out=tmp_path, until=brns.saturated)
     new = saturation.of_record(record)
     assert 0 < record.last < 30

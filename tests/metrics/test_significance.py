@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import rankdata
 
 from brns.metrics.significance import (
@@ -81,14 +82,14 @@ def test_the_least_p_is_reached_and_so_many_seeds_are_enough():
 
 
 def test_holms_correction_by_hand():
-    np.testing.assert_allclose(holm([0.04, 0.01, 0.03]), [0.06, 0.03, 0.06])
-    np.testing.assert_allclose(holm([0.9, 0.8]), [1, 1])
+    assert_allclose(holm([0.04, 0.01, 0.03]), [0.06, 0.03, 0.06])
+    assert_allclose(holm([0.9, 0.8]), [1, 1])
     assert len(holm([])) == 0
 
 
 def test_what_cannot_be_confirmed_weakens_no_other():
     p = correct([0.01, 0.9, 0.02], [0.001, 0.0625, 0.001])
-    np.testing.assert_allclose(p, [0.02, np.nan, 0.02])
-    np.testing.assert_allclose(correct([0.03, 0.03], [0.03, 0.03]), [np.nan, np.nan])
+    assert_allclose(p, [0.02, np.nan, 0.02])
+    assert_allclose(correct([0.03, 0.03], [0.03, 0.03]), [np.nan, np.nan])
     verdicts = [test.verdict for test in (Difference(0.01, 0.2, 9), Difference(0.2, 0.9, 9))]
     assert verdicts == ["lower", "undecided"]

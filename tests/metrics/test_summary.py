@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fake_record import FakeRecord, family
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns.formatting import format_csv, format_number
 from brns.metrics import dynamics, measures
@@ -33,19 +34,18 @@ FACTS = {
 
 def test_ages_and_distances_to_parents_by_hand():
     """Generation 1: ages 1 and 0. Generation 2: ages 1 and 0 again, of others."""
-    np.testing.assert_array_equal(dynamics.age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
+    assert_array_equal(dynamics.age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
     # Founders have no parent. From (3, 4) to its dead parent (3, 0) it is 4, from (5.5, 4) to (3,
     # 4) it is 2.5.
     found = dynamics.parent_distance_of_record(FakeRecord(family()))
-    np.testing.assert_allclose(found, [np.nan, 4.0, (4 + 2.5) / 2])
+    assert_allclose(found, [np.nan, 4.0, (4 + 2.5) / 2])
 
 
 def test_a_run_without_and_with_states():
     """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1,
     novelty rises once in a row.
 
-    All places are equally novel at any time, so that no rank ever changes.
-    """
+    All places are equally novel at any time, so that no rank ever changes."""
     assert summary(FakeRecord(family())) == pytest.approx(FACTS)
     record = FakeRecord(family(), {g: jnp.float32(s) for g, s in enumerate([4, 1, 3])}, Forgetful())
     found = summary(record)

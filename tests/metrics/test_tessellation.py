@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from brns.metrics import tessellation
 
@@ -32,8 +33,8 @@ def test_a_cell_is_that_of_the_nearest_centre_and_the_same_points_give_the_same_
     points = clusters[1]
     centres = tessellation.tessellate(points, 12, seed=3)
     distances = np.linalg.norm(points[:, None] - centres, axis=-1)
-    np.testing.assert_array_equal(tessellation.nearest(points, centres), distances.argmin(axis=1))
-    np.testing.assert_array_equal(centres, tessellation.tessellate(points, 12, seed=3))
+    assert_array_equal(tessellation.nearest(points, centres), distances.argmin(axis=1))
+    assert_array_equal(centres, tessellation.tessellate(points, 12, seed=3))
 
 
 def test_there_are_no_more_cells_than_different_points():

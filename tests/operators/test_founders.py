@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST
 
 import brns
@@ -17,14 +18,13 @@ KEY = jax.random.key(0)
 
 def test_each_layer_fills_one_over_root_fan_in():
     """Of 4 -> 2 -> 1 the first 10 genes are weights and biases behind 4 inputs,
-    the last 3 behind 2.
-    """
+    the last 3 behind 2."""
     founders = LayerFounders((4, 2, 1))(KEY, 20_000, Box([-1.0] * 13, [1.0] * 13))
     (first, bias), (second, last) = FeedForward((4, 2, 1)).layers(founders)
     for values, bound in ((first, 1 / 2), (bias, 1 / 2), (second, 0.5**0.5), (last, 0.5**0.5)):
         values = np.asarray(values)
         assert 0.999 * bound < abs(values).max() <= bound
-        np.testing.assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.02)
+        assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.02)
         assert abs(values.mean()) < 0.01
 
 
@@ -52,7 +52,7 @@ def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(fin
     again = part_from_json(held)
     assert part_to_json(again) == held == part_to_json(GivenFounders(first))
     (longer,) = brns.resume(tmp_path / "run", 2, search=begun_by(again))
-    np.testing.assert_array_equal(longer.population(0).genotype, first)
+    assert_array_equal(longer.population(0).genotype, first)
     with pytest.raises(ValueError, match=r"GivenFounders\(record.population\(0\).genotype\)"):
         begun_by(again).init(KEY)
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from deap.tools import mutPolynomialBounded
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
@@ -100,8 +101,7 @@ def test_gaussian_steps_are_a_share_of_the_width():
 
 def test_iso_line_steps_vary_along_the_line_and_all_around():
     """Two parents, each the other's: s1^2 across the line, s1^2 + s2^2 |y - x|^2 along it,
-    in an unequal box.
-    """
+    in an unequal box."""
     box, s1, s2 = Box([-100.0, -200.0], [100.0, 200.0]), 0.01, 0.2
     # 60 apart along the first gene; widths 200 and 400
     pair = jnp.array([[-30.0, 0.0], [30.0, 0.0]])
@@ -116,8 +116,7 @@ def test_iso_line_steps_vary_along_the_line_and_all_around():
 
 def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     """Without noise all around, each of three parents steps along a line to
-    one of the two others, equally often.
-    """
+    one of the two others, equally often."""
     corners = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
     keys = jax.random.split(jax.random.key(1), N)
     moved = np.asarray(
@@ -127,9 +126,9 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     horizontal = first[:, 1] == 0
     assert (horizontal | (first[:, 0] == 0)).all()
     assert binomtest(int(horizontal.sum()), N, 0.5).pvalue > 1e-3
-    np.testing.assert_allclose(np.std(first[horizontal, 0]), 0.2 * 4, rtol=0.05)
+    assert_allclose(np.std(first[horizontal, 0]), 0.2 * 4, rtol=0.05)
     on_slope = second[:, 1] != 0
-    np.testing.assert_allclose((second[on_slope] - [4, 0]) @ [3, 4], 0, atol=1e-5)  # along (-4, 3)
+    assert_allclose((second[on_slope] - [4, 0]) @ [3, 4], 0, atol=1e-5)  # along (-4, 3)
     alone = corners[:1]
     assert np.array_equal(mutate(IsoLineDD(0.0, 0.2), jax.random.key(0), alone, BOX_2D), alone)
 
@@ -137,8 +136,7 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
 @pytest.mark.parametrize("points", [None, 1, 2])
 def test_crossover_takes_each_gene_from_one_of_two_parents(points):
     """Row i is i everywhere. A cut lies before gene g with probability (g + 1) / (p + 1) = F; of
-    two cuts one alone does with 2 F (1 - F).
-    """
+    two cuts one alone does with 2 F (1 - F)."""
     p, box = 7, Box([0.0] * 7, [1.0 * N] * 7)
     parents = jnp.tile(jnp.arange(N, dtype=jnp.float32)[:, None], p)
     crossed = np.asarray(mutate(Crossover(points, mutated=0.0), jax.random.key(0), parents, box))
@@ -151,7 +149,7 @@ def test_crossover_takes_each_gene_from_one_of_two_parents(points):
         assert binomtest(int(count), N, chance).pvalue > 1e-3
     # in so many pieces
     assert points is None or (np.diff(taken, axis=1).sum(axis=1) <= points).all()
-    np.testing.assert_array_equal(
+    assert_array_equal(
         mutate(Crossover(mutated=0.0), jax.random.key(0), parents[:1], box), parents[:1]
     )
 
@@ -176,48 +174,45 @@ def test_settings_out_of_range_are_refused_with_their_value(make, wrong):
 
 def test_a_rate_that_is_drawn_reaches_from_one_gene_to_all():
     """16 genes: E[16^-u] = (1 - 1/16) / ln 16 of them change,
-    and their steps are those of a fixed rate.
-    """
+    and their steps are those of a fixed rate."""
     box = Box([-1e3] * 16, [1e3] * 16)
     parents = jnp.zeros((N, 16))
     steps, fixed = (
         np.asarray(jax.jit(PolynomialMutation(rate=rate))(jax.random.key(0), parents, box))
         for rate in (None, 0.5)
     )
-    np.testing.assert_allclose((steps != 0).mean(), (1 - 1 / 16) / np.log(16), rtol=0.03)
+    assert_allclose((steps != 0).mean(), (1 - 1 / 16) / np.log(16), rtol=0.03)
     assert ks_2samp(steps[steps != 0][:N], fixed[fixed != 0][:N]).pvalue > 1e-3
 
 
 def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
     """Copies and redraws: by themselves half and half;
-    with credit 1 and 0 the redraws are half of `even`.
-    """
+    with credit 1 and 0 the redraws are half of `even`."""
     mixed = MixedMutation((GaussianMutation(rate=0.0), UniformResampling()), exploration=0.2)
     parents, vary = jnp.tile((BOX.low + BOX.high) / 2, (N, 1)), jax.jit(mixed.vary)
     for credit, redrawn in [(mixed.initial_credit(), 0.5), (jnp.array([1.0, 0.0]), 0.1)]:
         moved, operator, mate = vary(jax.random.key(0), credit, parents, BOX)
         assert (mate == -1).all()
-        np.testing.assert_array_equal(operator, (moved != parents).any(axis=1))
+        assert_array_equal(operator, (moved != parents).any(axis=1))
         assert binomtest(int(operator.sum()), N, redrawn).pvalue > 1e-3
 
 
 def test_credit_follows_who_survives():
     """Of four survivors one is by operator 0,
-    whose credit goes a tenth of the way from 1/2 to 1/4; or nobody is.
-    """
+    whose credit goes a tenth of the way from 1/2 to 1/4; or nobody is."""
     mixed = MixedMutation((GaussianMutation(), UniformResampling()), credit_rate=0.1)
     operator = jnp.array([0, 0, 1, 1, 1, 1])
     survived = jnp.array([True, False, True, True, True, False])
-    np.testing.assert_allclose(
+    assert_allclose(
         mixed.update_credit(mixed.initial_credit(), operator, survived), [0.475, 0.525], rtol=1e-6
     )
-    np.testing.assert_array_equal(
+    assert_array_equal(
         mixed.update_credit(mixed.initial_credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5]
     )
 
 
 def test_resampling_is_uniform_and_knows_no_parents():
     moved = mutants(UniformResampling(), BOX.low)
-    np.testing.assert_array_equal(moved, mutants(UniformResampling(), BOX.high))
+    assert_array_equal(moved, mutants(UniformResampling(), BOX.high))
     for gene in range(3):
         assert kstest(moved[:, gene], "uniform", (LOW[gene], HIGH[gene] - LOW[gene])).pvalue > 1e-3

@@ -6,6 +6,7 @@ import numpy as np
 from deap import base
 from deap.tools import selNSGA2, sortNondominated
 from deap.tools.emo import assignCrowdingDist
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns.core import Population
 from brns.operators import selection
@@ -59,24 +60,21 @@ def test_the_latest_are_those_born_last_whatever_their_novelty():
 
 def test_fronts_are_those_of_the_definition():
     """Against peeling by dominance, with ties, one objective constant, all alike,
-    and every point on its own front.
-    """
+    and every point on its own front."""
     rng = np.random.default_rng(0)
     line = np.arange(50.0)
     cases = [rng.integers(0, top, (80, 2)) for top in (2, 4, 12, 1000)] + [
         rng.normal(size=(80, 2)) for _ in range(3)
     ]
-    cases += [
-        np.stack(both, axis=1)
-        for both in ((line, line), (line, -line), (line, 0 * line), (0 * line, line))
-    ]
+    pairs = ((line, line), (line, -line), (line, 0 * line), (0 * line, line))
+    cases += [np.stack(both, axis=1) for both in pairs]
     for objectives in [*cases, np.zeros((7, 2)), np.ones((1, 2)), -cases[1]]:
         at_least = (objectives[:, None] >= objectives[None]).all(axis=-1)
         dominates, expected, number = at_least & ~at_least.T, np.full(len(objectives), -1), 0
         while (expected < 0).any():
             best = (expected < 0) & ~dominates[expected < 0].any(axis=0)
             expected[best], number = number, number + 1
-        np.testing.assert_array_equal(fronts(jnp.asarray(objectives, jnp.float32)), expected)
+        assert_array_equal(fronts(jnp.asarray(objectives, jnp.float32)), expected)
 
 
 def test_fronts_and_crowding_distance_agree_with_deap():
@@ -86,9 +84,9 @@ def test_fronts_and_crowding_distance_agree_with_deap():
         for number, front in enumerate(sortNondominated(individuals, len(objectives))):
             assignCrowdingDist(front)
             expected[[p.row for p in front]] = number
-        np.testing.assert_array_equal(fronts(objectives), expected)
+        assert_array_equal(fronts(objectives), expected)
         crowding = [2 * p.fitness.crowding_dist for p in individuals]
-        np.testing.assert_allclose(crowding_distance(objectives, expected), crowding, rtol=1e-5)
+        assert_allclose(crowding_distance(objectives, expected), crowding, rtol=1e-5)
 
 
 def test_nsga2_selects_what_deap_selects_ties_aside():

@@ -43,12 +43,8 @@ def archived(folder):
 @pytest.fixture(scope="session")
 def maze(folder):
     """Every second state of the search that the command line's tests compile, too."""
-    (record,) = run(
-        apply_overrides(make_search("maze"), SHORT[1::2]),
-        6,
-        out=folder / "maze",
-        checkpoint_every=2,
-    )
+    search = apply_overrides(make_search("maze"), SHORT[1::2])
+    (record,) = run(search, 6, out=folder / "maze", checkpoint_every=2)
     return record
 
 

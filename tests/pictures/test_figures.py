@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import ArchiveKNN, NoveltySearch, Record, pictures
 from brns.core import Population
@@ -58,8 +59,8 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     said = " ".join(ax.get_ylabel().split())
     assert said.endswith("median and quartiles, 2 seeds" if below else "mean ± deviation, 2 seeds")
     line = ax.lines[0]
-    np.testing.assert_array_equal(line.get_xdata(), generations)
-    np.testing.assert_allclose(line.get_ydata(), middle)
+    assert_array_equal(line.get_xdata(), generations)
+    assert_allclose(line.get_ydata(), middle)
     assert line.get_label() == pictures.method(near[0])
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
@@ -77,9 +78,9 @@ def test_runs_of_different_length_end_with_the_shortest(near, tmp_path, ax):
 def test_q_draws_rows_of_the_matrix(archived, ax):
     draw("q", archived, ax=ax)
     q = np.mean([cycling.of_record(record).q for record in archived], axis=0)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), q[0])
-    np.testing.assert_array_equal(ax.lines[1].get_xdata(), np.arange(2, GENERATIONS + 1))
-    np.testing.assert_allclose(ax.lines[1].get_ydata(), q[2, 2:])
+    assert_allclose(ax.lines[0].get_ydata(), q[0])
+    assert_array_equal(ax.lines[1].get_xdata(), np.arange(2, GENERATIONS + 1))
+    assert_allclose(ax.lines[1].get_ydata(), q[2, 2:])
 
 
 def test_an_archives_uniformity_is_that_of_its_entries(archived, ax):
@@ -98,8 +99,8 @@ def test_the_archive_is_drawn_where_its_entries_lie(archived, near, ax):
     state = archived[0].state(GENERATIONS, archived[0].search).estimator
     there = np.asarray(state.id) >= 0
     assert there.sum() == 2 * GENERATIONS
-    np.testing.assert_allclose(ax.collections[0].get_offsets(), np.asarray(state.descriptor)[there])
-    np.testing.assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
+    assert_allclose(ax.collections[0].get_offsets(), np.asarray(state.descriptor)[there])
+    assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
     with pytest.raises(ValueError, match="no archive"):
         draw("archive", near[0], ax=ax)
 
@@ -115,15 +116,15 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
     assert ax.images[0].get_extent() == [0, 600, 0, 600]
     assert ax.yaxis_inverted()
     people = maze.column("survivors.descriptor", [4])[0]
-    np.testing.assert_allclose(ax.collections[-1].get_offsets(), people)
+    assert_allclose(ax.collections[-1].get_offsets(), people)
 
 
 def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
     draw("behaviors", maze, ax=ax)
     points = ax.collections[0]
     everyone = recorded.everyone(maze, ["descriptor"])["descriptor"]
-    np.testing.assert_allclose(points.get_offsets(), everyone)
-    np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
+    assert_allclose(points.get_offsets(), everyone)
+    assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
     walls = np.asarray(ax.images[0].get_array())
     # Pixel (i, j) has its centre at (3 i, 3 j).
     assert ax.images[0].get_extent() == [-1.5, 598.5, -1.5, 598.5]
@@ -141,10 +142,10 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
     (place,) = record.solutions().descriptor
     draw("behaviors", record, ax=ax)
     rings = ax.collections[1]
-    np.testing.assert_allclose(rings.get_offsets(), [place])
+    assert_allclose(rings.get_offsets(), [place])
     assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
     (path,) = [line for line in ax.lines if line.get_label() == "path of a solution"]
-    np.testing.assert_allclose(path.get_xydata()[-1], place, atol=1e-3)
+    assert_allclose(path.get_xydata()[-1], place, atol=1e-3)
     assert ax.get_title().endswith(", 1 solution")
 
 
@@ -156,7 +157,7 @@ def test_the_line_of_a_solution_leads_from_a_founder_parent_by_parent(maze, near
     draw("lineage", near[0], ax=ax)  # nobody solved it
     last = near[0].population()
     newest = last.descriptor[last.novelty.argmax()]
-    np.testing.assert_allclose(ax.lines[-1].get_xydata(), [newest])
+    assert_allclose(ax.lines[-1].get_xydata(), [newest])
     with pytest.raises(ValueError, match="has individuals 0 to 139; got 140"):
         draw("lineage", maze, individual=140)
 
@@ -211,7 +212,7 @@ def test_a_new_cell_never_lowers_the_qd_score(near):
     record = near[0]
     (ax,) = draw("qd-score", [record]).axes
     least = float(recorded.everyone(record, ["fitness"])["fitness"].min())
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
+    assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
     assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
 
 
@@ -247,8 +248,8 @@ def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
     record = ant_run(tmp_path / "ant", 0, 1.0)
     draw("behaviors", record, ax=ax)
     path = ax.collections[0].get_segments()[1]
-    np.testing.assert_allclose(path[0], [0, -24])  # From the start ...
-    np.testing.assert_allclose(path[-1], [0, 16])  # ... to the last position.
+    assert_allclose(path[0], [0, -24])  # From the start ...
+    assert_allclose(path[-1], [0, 16])  # ... to the last position.
     assert {"green area", "red area", "blue area"} <= set(ax.get_legend_handles_labels()[1])
     walls = np.asarray(ax.images[0].get_array())
     row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.

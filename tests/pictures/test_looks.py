@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
 from PIL import Image
 
 from brns import Box
@@ -106,14 +107,14 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
 
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
     (found,), words = bands([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
-    np.testing.assert_allclose(found, [[0], [0], [2.25]])
+    assert_allclose(found, [[0], [0], [2.25]])
     assert words == "median and quartiles, 4 seeds"
     # what can be negative may reach below 0
     values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]
     (first, second), words = bands(values)
     root = np.sqrt(2)
-    np.testing.assert_allclose(first, [[5], [5 - root], [5 + root]])
-    np.testing.assert_allclose(second, [[0], [-root], [root]])
+    assert_allclose(first, [[5], [5 - root], [5 + root]])
+    assert_allclose(second, [[0], [-root], [root]])
     assert words == "mean ± deviation, 2 seeds"
     ax = Figure().subplots()
     wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0]])
@@ -126,7 +127,7 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
 def test_no_band_of_a_share_reaches_above_all():
     shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
     (found,), words = bands([shares], most=1.0)
-    np.testing.assert_allclose(found, [[1.0], [0.8], [1.0]])
+    assert_allclose(found, [[1.0], [0.8], [1.0]])
     assert words == "median and quartiles, 4 seeds"
     assert bands([shares])[1] == "mean ± deviation, 4 seeds"
     assert bands([shares[:1]], most=1.0)[1] == ""
@@ -151,7 +152,7 @@ def test_points_at_the_border_are_whole():
 
 def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
     scale = rank_norm(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
-    np.testing.assert_allclose(scale([1, 2, 3, 4, 1000]), [0, 0.25, 0.5, 0.75, 1])
+    assert_allclose(scale([1, 2, 3, 4, 1000]), [0, 0.25, 0.5, 0.75, 1])
     figure = Figure(figsize=(5, 5))
     ax = figure.subplots()
     colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")

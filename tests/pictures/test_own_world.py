@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN, Record, run
@@ -92,7 +93,7 @@ def test_a_picture_of_the_run_needs_no_search(wide, strides):
         alone = Record(known.path)
         points = overview(alone).axes[1].collections[-1].get_offsets()
         world = scene_of(alone)
-        np.testing.assert_allclose(points, world.place(alone.population().descriptor))
+        assert_allclose(points, world.place(alone.population().descriptor))
         assert world.walls is None
 
 
@@ -145,7 +146,7 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
     assert np.isfinite(np.asarray(left.images[0].get_array(), float)).sum() == 4
     way = next(line for line in left.lines if line.get_color() == SOLVED).get_xydata()
     first = strides.solutions().descriptor[0, -2:]
-    np.testing.assert_allclose(way[[0, -1]], [[0, 0], first], rtol=1e-6)
+    assert_allclose(way[[0, -1]], [[0, 0], first], rtol=1e-6)
 
 
 def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
@@ -159,10 +160,10 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     best = movie.genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     # the world's own colours
-    np.testing.assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)
+    assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)
 
 
 def test_behaviors_on_a_line_lie_at_height_0():
     world = plain(Box([-1.0], [3.0]))
     assert (world.low, world.high) == ((-1, -1), (3, 1))
-    np.testing.assert_array_equal(world.place(np.array([[2.0]])), [[2, 0]])
+    assert_array_equal(world.place(np.array([[2.0]])), [[2, 0]])

@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from brns import Record
 from brns.formatting import format_number
@@ -90,20 +91,18 @@ def test_the_view_holds_the_record(maze, shown):
     place = read(panel["place"], "<f4").reshape(-1, 2)
     for g in shown["generations"]:
         rows = read(panel["rows"][g], "<i4")
-        np.testing.assert_array_equal(place[rows], maze.column("survivors.descriptor", [g])[0])
+        assert_array_equal(place[rows], maze.column("survivors.descriptor", [g])[0])
         novelty = maze.column("survivors.novelty", [g])[0]
-        np.testing.assert_array_equal(read(panel["novelty"][g], "<f4"), novelty)
+        assert_array_equal(read(panel["novelty"][g], "<f4"), novelty)
         for name, kind in (("id", "<i4"), ("born", "<i4"), ("parent", "<i4"), ("solved", "u1")):
             column = maze.column(f"survivors.{name}", [g])[0]
-            np.testing.assert_array_equal(read(panel[name], kind)[rows], column)
+            assert_array_equal(read(panel[name], kind)[rows], column)
     assert panel["map"]["of"] == [0, 0, 1, 1, 2, 2, 3]  # every second state is kept
 
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
-    novelty, reached = (
-        novelty_grid(maze, 4, 40),
-        open_cells(scene_of(maze), maze.behavior_space, 40),
-    )
+    novelty = novelty_grid(maze, 4, 40)
+    reached = open_cells(scene_of(maze), maze.behavior_space, 40)
     levels = read(shown["panels"][0]["map"]["levels"][2], "u1").reshape(40, 40)
     assert not levels[~reached].any()
     novelties, places = np.unique(novelty[reached], return_inverse=True)

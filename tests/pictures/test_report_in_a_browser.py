@@ -137,17 +137,8 @@ CONTRAST = """(selector) => {
     const [light, dark] = [luminance(ink), luminance(paper)].sort((a, b) => b - a);
     return (light + 0.05) / (dark + 0.05);
 }"""
-TEXTS = (
-    "h1",
-    ".soft",
-    "td.number",
-    ".spread",
-    "td.meaning",
-    "figcaption",
-    "summary",
-    ".marks li",
-    "tr.differs td",
-)
+TABLE = ("td.number", ".spread", "td.meaning", "tr.differs td")
+TEXTS = ("h1", ".soft", "figcaption", "summary", ".marks li", *TABLE)
 DRAWN = ("#view h3", "#told", "#play", "#speed")
 
 

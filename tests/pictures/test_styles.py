@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import pictures
 from brns.pictures import notebook
@@ -100,7 +101,7 @@ def test_every_figure_tells_its_numbers(name, near, archived):
         assert sum(row.get("what") == "individual" for row in rows) == 3 * 8
     else:
         behaviors = np.array([[row["behavior_0"], row["behavior_1"]] for row in rows])
-        np.testing.assert_allclose(axes[0].collections[0].get_offsets(), behaviors)
+        assert_allclose(axes[0].collections[0].get_offsets(), behaviors)
 
 
 def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
@@ -114,7 +115,7 @@ def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
 
 def test_x_can_be_evaluations(near, ax):
     pictures.draw("age", near, ax=ax, over="evaluations")
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), 8 + 6 * np.arange(7))
+    assert_array_equal(ax.lines[0].get_xdata(), 8 + 6 * np.arange(7))
     assert ax.get_xlabel() == "evaluations"
     pictures.draw("eta", near, ax=ax, over="evaluations")
     assert ax.get_xlabel() == "evaluations until generation i"

@@ -27,8 +27,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 @pytest.fixture
 def costs(tmp_path):
     """Timings by formulas: BR-NS costs d, or 1 with a fixed width, a tree n d / 100,
-    exact searches n / 100.
-    """
+    exact searches n / 100."""
     lines = ["method,d,entries,individuals,repeat,ms,wall_ms,bytes,session"]
     for individuals in (50, 200):
         for d in (4, 16):
@@ -89,8 +88,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
 
 def test_the_committed_page_is_of_the_committed_results(tmp_path):
     """Whoever changes a rule or a claim writes the page again:
-    `python -m reproduction page --out results`.
-    """
+    `python -m reproduction page --out results`."""
     shutil.copytree(RESULTS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("runs"))
     page.write(tmp_path)
     assert (tmp_path / "README.md").read_text() == (RESULTS / "README.md").read_text()
@@ -137,10 +135,7 @@ def test_each_part_from_end_to_end(tmp_path, here, capsys):
         text = (tmp_path / "README.md").read_text()
     assert text.count("**cannot be tested at this scale**") > 11 + 12 + 12
     assert "| no archive: k-NN in the population | 0 of 1 |" in text
-    assert (
-        "An episode has 16 control steps. In 2 generations no archive above 20 entries fills up"
-        in text
-    )
+    assert "An episode has 16 control steps. In 2 generations no archive above 20 entries" in text
     assert "1 repeats. Measured by:" in text
     for picture in ("maze/age.png", "ant/age.png", "ablation/ablation.png", "timing/over-time.png"):
         assert (tmp_path / picture).exists()

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from brns.core.population import unite
 from brns.estimators.archive import ArchiveKNN
@@ -41,7 +42,7 @@ def test_a_call_scores_as_the_archive_does():
     search = NoveltyStep(ArchiveKNN(k=1, additions=10, capacity=400), 2, 32, 0)
     everyone = unite(*search.given[0])
     _, novelty = search.step(search.state, *search.given)
-    np.testing.assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
+    assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
     for _ in range(30):  # more than 16 batches of 32 individuals would allow
         search.prepare()
         search()
@@ -69,8 +70,7 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
 
 def test_costs_speak_of_what_was_asked(tmp_path):
     """One folder with d = 1 measured with 64 entries over 20 generations,
-    and d = 2 with 100 over 40.
-    """
+    and d = 2 with 100 over 40."""
     plans = [Timing((1,), (64,), 1, 20), Timing((2,), (100,), 1, 40)]
     for plan in plans:
         (d,), (n,) = plan.dimensions, plan.entries
@@ -113,8 +113,6 @@ def test_only_the_call_is_timed():
 
 def test_exact_searches_agree_and_keep_their_entries():
     references = np.random.default_rng(0).random((500, 8), dtype=np.float32)
-    np.testing.assert_allclose(
-        brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5
-    )
+    assert_allclose(brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5)
     search = Exact(kd_tree, references, 20)
     assert (search.entries, search.bytes) == (480, 480 * 8 * 4)

@@ -1,6 +1,5 @@
 """The user's own code: a run knows by which it was made,
-and goes on with other code only if it is told to.
-"""
+and goes on with other code only if it is told to."""
 
 import importlib.util
 import json
@@ -95,8 +94,7 @@ ASIDE = "def offset():\n    return 0.0\n\n\ndef unused():\n    return 1\n"
 @pytest.fixture
 def written(tmp_path, monkeypatch):
     """A function that writes the modules `own` and `aside` with some text replaced,
-    and gives `own` imported anew.
-    """
+    and gives `own` imported anew."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(before="", after=""):

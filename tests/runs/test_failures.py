@@ -1,6 +1,5 @@
 """Individuals that a task cannot evaluate: neither learned nor selected,
-and nothing of them is lost.
-"""
+and nothing of them is lost."""
 
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from files import bits
+from numpy.testing import assert_array_equal
 from searches import HOST
 from worlds import Fragile, HostIdentity, Identity
 
@@ -27,8 +27,7 @@ FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.Vi
 
 class Marking(Identity):
     """The world in JAX, which says that who has a last gene above 0.6 failed,
-    and gives NaN for them.
-    """
+    and gives NaN for them."""
 
     def evaluate(self, genotypes, key):
         evaluation, failed = super().evaluate(genotypes, key), genotypes[:, 4] > 0.6
@@ -59,12 +58,12 @@ def test_who_fails_is_kept_with_genotype_key_and_reason(record):
     assert record.column("offspring.failed").sum() == len(born)
     for failure in born:
         again = record.genotypes(np.array([failure.id]), np.array([failure.generation]))
-        np.testing.assert_array_equal(again[0], failure.genotype)
+        assert_array_equal(again[0], failure.genotype)
         task = eqx.tree_at(lambda s: s.task, record.search, Marking()).task
         key = jax.random.wrap_key_data(failure.key)
         assert task.evaluate(jnp.asarray(failure.genotype[None]), key).failed[0]
     files = np.load(record.path / "failed" / f"{failures[-1].generation:06d}.npz")
-    np.testing.assert_array_equal(files["genotype"][-1], failures[-1].genotype)
+    assert_array_equal(files["genotype"][-1], failures[-1].genotype)
 
 
 def test_who_fails_is_neither_learned_nor_selected_and_counted(record):
@@ -137,10 +136,8 @@ def test_offspring_that_all_fail_end_the_run_after_what_was_saved(tmp_path):
 @pytest.mark.parametrize("select", [Elitist(), Generational()])
 def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
     """Of four parents and four offspring, three of whom failed, four live on, whatever the rule."""
-    union = unite(
-        Population.from_descriptors(np.zeros((4, 2))),
-        Population.from_descriptors(np.zeros((4, 2)), 1, 4),
-    )
+    observed = Population.from_descriptors
+    union = unite(observed(np.zeros((4, 2))), observed(np.zeros((4, 2)), 1, 4))
     union = union._replace(
         novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
         failed=jnp.array([False] * 4 + [True] * 3 + [False]),

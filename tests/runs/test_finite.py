@@ -33,8 +33,7 @@ class Spoiled(HostIdentity):
 
 def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
     """The fourth call is generation 3, whose offspring have ids 20 ... 25.
-    Bad founders leave no run behind.
-    """
+    Bad founders leave no run behind."""
     with pytest.raises(ValueError, match=r"task gave .* generation 3 \(first ids 22, 25\)"):
         run(replace(HOST, task=Spoiled()), 10, out=tmp_path / "run", checkpoint_every=1)
     record = Record(tmp_path / "run")

@@ -5,9 +5,9 @@ import os
 from dataclasses import replace
 
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from files import bits
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST
 from worlds import HostIdentity, Identity
 
@@ -38,10 +38,8 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(whole / "one").items()
         source = whole / "one"
-        assert (
-            describe_origin(record.metadata)
-            == f"Forked from {source} after generation {at}: nothing changed."
-        )
+        told = f"Forked from {source} after generation {at}: nothing changed."
+        assert describe_origin(record.metadata) == told
     assert files(whole / "one") == before
 
 
@@ -50,13 +48,13 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     source = Record(whole / "batch" / "seed0001", one)
     (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
     assert (record.seed, record.seeds, record.metadata.seed_batches, record.last) == (1, [1], 1, 8)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         record.column("offspring.genotype", range(1, 5)),
         source.column("offspring.genotype", range(1, 5)),
     )
     for column in ("offspring.genotype", "survivors.descriptor"):
         found = record.column(column, range(1, 7))
-        np.testing.assert_allclose(found, source.column(column, range(1, 7)), rtol=1e-4, atol=1e-4)
+        assert_allclose(found, source.column(column, range(1, 7)), rtol=1e-4, atol=1e-4)
 
 
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
@@ -73,7 +71,7 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
         record.column(f"offspring.{name}", [7]) for name in ("parent", "genotype")
     )
     rows = [ids.index(parent) for parent in named]
-    np.testing.assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
+    assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
     assert "mutate.rate was 0.6 and is 0.0" in describe_origin(record.metadata)
     assert record.metadata.forked.id == Record(tmp_path / "first").metadata.id
 

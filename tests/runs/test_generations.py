@@ -52,8 +52,7 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(
     seeds, saved, tmp_path, monkeypatch
 ):
     """It comes in the fourth evaluation: of one seed generation 3,
-    of two the second's of generation 1.
-    """
+    of two the second's of generation 1."""
     evaluate, calls = HostIdentity.evaluate, []
 
     def interrupted(self, genotypes, key):

@@ -1,6 +1,5 @@
 """Where a run may stand: links, volumes, closed folders, names of any bytes,
-and a working directory that moves.
-"""
+and a working directory that moves."""
 
 import errno
 import fcntl
@@ -9,10 +8,8 @@ import shutil
 import subprocess
 import warnings
 
-import numpy as np
 import platformdirs
 import pytest
-from files import bits
 from searches import HOST, search
 from worlds import HostIdentity
 
@@ -204,16 +201,3 @@ def test_a_cache_that_cannot_be_used_is_told_once_and_not_used(
         warnings.simplefilter("error")
         compilation_cache.keep()
     assert cache.jax_compilation_cache_dir is None
-
-
-def test_without_its_founders_there_is_no_run(tmp_path, monkeypatch):
-    """A task that fails at once leaves nothing, also where an empty folder stood."""
-    (tmp_path / "run").mkdir()
-    monkeypatch.setattr(HostIdentity, "evaluate", full)
-    with pytest.raises(OSError, match="No space left"):  # the task's own error, as it is
-        next(brns.generations(HOST, 1, out=tmp_path / "run"))
-    assert [path.name for path in tmp_path.rglob("*")] == ["run"]
-    monkeypatch.undo()
-    brns.run(HOST, 1, out=tmp_path / "run", progress=False)
-    assert np.isfinite(Record(tmp_path / "run").column("survivors.novelty")).all()
-    assert bits(tmp_path / "run")

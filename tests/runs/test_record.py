@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pandas
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST, search
 
 import brns
@@ -37,7 +38,7 @@ def test_numpy_alone_reads_a_generation(whole):
         found = {
             name: (arrays[name].shape, [*(arrays[name].dtype.names or ())]) for name in arrays.files
         }
-        np.testing.assert_array_equal(arrays["offspring"]["id"], 8 + 2 * 6 + np.arange(6))
+        assert_array_equal(arrays["offspring"]["id"], 8 + 2 * 6 + np.arange(6))
         assert arrays["survivors"]["descriptor"].shape == (8, 2)
     assert found == {
         "seal": ((), []),
@@ -62,10 +63,8 @@ def test_columns_are_stacked_over_generations(whole):
     assert record.column("survivors.descriptor").shape == (11, 8, 2)
     assert record.column("offspring.genotype").shape == (10, 6, 5)
     assert record.column("parents.novelty").shape == (10, 8)
-    np.testing.assert_array_equal(record.column("parents.id"), record.column("survivors.id")[:-1])
-    np.testing.assert_array_equal(
-        record.column("offspring.id", [4, 2])[:, 0], [8 + 3 * 6, 8 + 1 * 6]
-    )
+    assert_array_equal(record.column("parents.id"), record.column("survivors.id")[:-1])
+    assert_array_equal(record.column("offspring.id", [4, 2])[:, 0], [8 + 3 * 6, 8 + 1 * 6])
     with pytest.raises(RecordError, match=r"no column .*; it has .*survivors.descriptor"):
         record.column("survivors.genotype")
     with pytest.raises(RecordError, match=r"no generation to read offspring.novelty of"):
@@ -80,7 +79,7 @@ def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order):
     record._descriptors_learned = lambda number: read.append(number) or learned(record, number)
     for number in order:
         again = Record(record, counting).state(number)
-        jax.tree.map(np.testing.assert_array_equal, record.state(number), again)
+        jax.tree.map(assert_array_equal, record.state(number), again)
     if order == sorted(order):
         assert read == list(range(11))
 
@@ -97,7 +96,7 @@ def test_a_record_without_generations_is_refused(whole, tmp_path):
 def test_genotypes_are_found_where_they_were_born(whole):
     record = Record(whole)
     for mine, its in zip(record.population(), record.state(10, SEARCH).population, strict=True):
-        np.testing.assert_array_equal(mine, its)
+        assert_array_equal(mine, its)
     with pytest.raises(RecordError, match="no individuals 999, -7"):
         record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
 
@@ -117,9 +116,7 @@ def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
     assert solutions.born.tolist() == seen
     assert solutions.solved.all()
     assert (solutions.genotype[:, :2] > 0.8).all()
-    np.testing.assert_allclose(
-        solutions.descriptor, 300 + 300 * solutions.genotype[:, :2], rtol=1e-5
-    )
+    assert_allclose(solutions.descriptor, 300 + 300 * solutions.genotype[:, :2], rtol=1e-5)
 
 
 def test_a_frame_and_progress_hold_one_row_a_generation(whole):
@@ -130,18 +127,18 @@ def test_a_frame_and_progress_hold_one_row_a_generation(whole):
     assert frame["evaluations"].tolist() == [8 + 6 * g for g in range(11)]
     assert frame["solutions"].iloc[-1] == len(record.solutions().id)
     novelty = record.column("survivors.novelty")
-    np.testing.assert_allclose(frame["novelty_mean"], novelty.mean(axis=1), rtol=1e-6)
-    np.testing.assert_allclose(frame["novelty_max"], novelty.max(axis=1), rtol=1e-6)
+    assert_allclose(frame["novelty_mean"], novelty.mean(axis=1), rtol=1e-6)
+    assert_allclose(frame["novelty_max"], novelty.max(axis=1), rtol=1e-6)
     age = (np.arange(11)[:, None] - record.column("survivors.born")).mean(axis=1)
-    np.testing.assert_allclose(frame["age_mean"], age)
-    np.testing.assert_allclose(
+    assert_allclose(frame["age_mean"], age)
+    assert_allclose(
         frame["coverage_evaluated"], coverage.of_record(record, (6, 6), "evaluated"), rtol=1e-8
     )
     survived = coverage.of_record(record, (6, 6), "survivors")
-    np.testing.assert_allclose(frame["coverage_survivors"], survived, rtol=1e-8)
+    assert_allclose(frame["coverage_survivors"], survived, rtol=1e-8)
     rows = pandas.read_csv(whole / "progress.csv")
     assert list(rows.columns) == list(Row._fields)
-    np.testing.assert_allclose(rows, frame.drop(columns="seed"), rtol=1e-8)
+    assert_allclose(rows, frame.drop(columns="seed"), rtol=1e-8)
 
 
 def test_a_state_comes_back_with_its_bits(whole):
@@ -152,9 +149,7 @@ def test_a_state_comes_back_with_its_bits(whole):
     )
     assert repr(record) == f"Record('{whole}', seed=7, generations=10 of 10)"
     again, _ = SEARCH.step(state, jax.random.key(7))
-    np.testing.assert_array_equal(
-        again.population.genotype, record.state(10, SEARCH).population.genotype
-    )
+    assert_array_equal(again.population.genotype, record.state(10, SEARCH).population.genotype)
     with pytest.raises(RecordError, match=r"no state of generation 4; it has 0, 3 \.\.\. 10"):
         record.state(4, SEARCH)
     with pytest.raises(RecordError, match="no generation 11; it has 0"):
@@ -168,10 +163,8 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole):
     alone = Record(whole)
     with pytest.raises(ValueError, match=r"not in brns"):
         alone.search  # noqa: B018
-    assert (alone.behavior_space.low.tolist(), alone.behavior_space.high.tolist()) == (
-        [0, 0],
-        [600, 600],
-    )
+    assert alone.behavior_space.low.tolist() == [0, 0]
+    assert alone.behavior_space.high.tolist() == [600, 600]
 
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):
@@ -186,8 +179,7 @@ def test_records_finds_one_run_or_those_below(whole, tmp_path):
 
 def test_progress_tells_coverage_of_up_to_three_dimensions():
     """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
-    then comes one at 0.99.
-    """
+    then comes one at 0.99."""
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
     assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
     with pytest.raises(ValueError, match="4 dimensions has no cells"):
@@ -200,4 +192,4 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
             born = to_host(Population.from_descriptors(points, number, 3 * number))._asdict()
             tables = {"offspring": born, "survivors": born, "failed": 0}
             values.append(rows.add(number, tables).coverage_evaluated)
-        np.testing.assert_allclose(np.array(values, float), expected)
+        assert_allclose(np.array(values, float), expected)

@@ -1,6 +1,5 @@
 """Genotypes that are not on disk: those that are made again are those that were born,
-or it is said.
-"""
+or it is said."""
 
 import json
 from dataclasses import replace
@@ -10,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 from files import rewrite
+from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST
 
 import brns
@@ -34,10 +34,10 @@ def born(tmp_path_factory):
 def test_what_is_made_again_has_the_bits_of_what_was_born(born):
     path, everybody = born
     record = Record(path, HOST)
-    np.testing.assert_array_equal(record.column(GENOTYPE), everybody)
+    assert_array_equal(record.column(GENOTYPE), everybody)
     for number in record.generations[1:]:
         digest = record.arrays("generations", number)["digest"]
-        np.testing.assert_array_equal(digest, remaking.digest(everybody[number - 1]))
+        assert_array_equal(digest, remaking.digest(everybody[number - 1]))
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,7 @@ def test_other_operators_are_refused_where_nobody_survived_too(born, other):
 
 class Rounded(eqx.Module):
     """Polynomial mutation that rounds otherwise than that of the run,
-    by so much of a gene's box.
-    """
+    by so much of a gene's box."""
 
     by: float
 
@@ -71,7 +70,7 @@ def test_what_is_nearly_the_same_is_said_once_and_what_is_not_is_refused(born):
     record = Record(path)
     record.search = replace(HOST, mutate=Rounded(1e-6))
     with pytest.warns(UserWarning, match="made again up to rounding") as said:
-        np.testing.assert_allclose(record.column(GENOTYPE), everybody, atol=1e-5)
+        assert_allclose(record.column(GENOTYPE), everybody, atol=1e-5)
     assert len(said) == 1
     record.search = replace(HOST, mutate=Rounded(1e-3))
     with pytest.raises(RecordError, match="cannot be made again"):
@@ -99,7 +98,7 @@ def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, mut
     again = brns.fork(copy, 8, HOST, out=tmp_path / "again", generations=9)
     (record,) = brns.resume(copy, search=other, progress=False)
     for each in (record, again):
-        np.testing.assert_array_equal(each.column(GENOTYPE, range(1, 9)), everybody[:8])
+        assert_array_equal(each.column(GENOTYPE, range(1, 9)), everybody[:8])
     assert record.column(GENOTYPE, [9, 10]).shape == (2, 6, 5)
 
 
@@ -122,7 +121,7 @@ def test_a_fork_with_an_own_operator_asks_for_that_of_the_run(tmp_path):
     assert not (tmp_path / "fork").exists()
     copy = brns.fork(record, 4, other, out=tmp_path / "fork", generations=5)
     found, born = (each.column(GENOTYPE, range(1, 5)) for each in (copy, record))
-    np.testing.assert_array_equal(found, born)
+    assert_array_equal(found, born)
 
 
 def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
@@ -154,7 +153,7 @@ def test_everybodys_genotypes_are_stored_where_that_is_asked_for(born, tmp_path)
     out = tmp_path / "run"
     brns.run(HOST, 10, out=out, seed=3, genotypes="all", progress=False)
     brns.resume(out, 12, search=HOST, progress=False)
-    np.testing.assert_array_equal(Record(out).column(GENOTYPE), everybody)  # without any search
+    assert_array_equal(Record(out).column(GENOTYPE), everybody)  # without any search
     with pytest.raises(RecordError, match=r"genotypes=all; .*genotypes=survivors were asked for"):
         brns.run(HOST, 14, out=out, seed=3, exist="resume", progress=False)
     copy = brns.fork(out, 10, HOST, out=tmp_path / "fork")

@@ -95,13 +95,8 @@ for saved in brns.generations(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_ever
 @pytest.mark.processes
 def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
     whole, _ = made("host", 2)
-    command = [
-        sys.executable,
-        "-c",
-        CHILD,
-        str(Path(__file__).parent.parent),
-        str(tmp_path / "run"),
-    ]
+    tests = str(Path(__file__).parents[1])
+    command = [sys.executable, "-c", CHILD, tests, str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while (line := child.stdout.readline()) and int(line) < 3:
             pass
@@ -260,8 +255,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
 
 def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
     """JAX's arrays, Python's and NumPy's, of generation 20 and 60 later.
-    Resuming compiles at first.
-    """
+    Resuming compiles at first."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, peaks, collector = {}, [], gc.get_threshold()
     gc.set_threshold(700, 10, 10)  # as users have it

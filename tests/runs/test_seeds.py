@@ -64,8 +64,7 @@ class Lanes(Identity):
 
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     """Four seeds on two cores, then on one, against two all along.
-    One batch would be another run.
-    """
+    One batch would be another run."""
     one = search(Lanes())
     monkeypatch.setattr(seeds, "cores", lambda: 2)
     run(one, 4, out=tmp_path / "whole", seeds=4, checkpoint_every=2)

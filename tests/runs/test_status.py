@@ -82,23 +82,6 @@ def test_a_run_tells_why_it_ended(until, status, reason, last, tmp_path, monkeyp
         assert second.provenance["versions"] == record.versions
 
 
-def test_a_task_that_fails_is_the_reason(tmp_path, monkeypatch):
-    evaluate, calls = HostIdentity.evaluate, []
-
-    def failing(self, genotypes, key):
-        calls.append(1)
-        if len(calls) == 4:
-            raise ZeroDivisionError("the floor has no friction")
-        return evaluate(self, genotypes, key)
-
-    monkeypatch.setattr(HostIdentity, "evaluate", failing)
-    with pytest.raises(ZeroDivisionError):
-        brns.run(HOST, 50, out=tmp_path / "run", progress=False)
-    record = Record(tmp_path / "run")
-    assert (record.status, record.last) == ("failed", 2)
-    assert record.reason == "ZeroDivisionError: the floor has no friction"
-
-
 def test_a_loop_that_is_left_has_stopped_its_run(tmp_path):
     for saved in brns.generations(HOST, 4, out=tmp_path / "run", progress=False):
         assert saved.record.status == "running"

@@ -6,6 +6,5 @@ from brns.tasks.maze.rules import POLICY
 
 
 def genotypes(n: int, seed: int = 0):
-    return jax.random.uniform(
-        jax.random.key(seed), (n, POLICY.genotype_length), minval=-1, maxval=1
-    )
+    shape = (n, POLICY.genotype_length)
+    return jax.random.uniform(jax.random.key(seed), shape, minval=-1, maxval=1)

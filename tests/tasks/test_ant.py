@@ -45,10 +45,8 @@ def test_the_ant_has_the_original_s_mass_joints_and_motors(model):
 def test_head_is_a_five_hundredth_as_dense_as_the_torso(model):
     torso = model.body("torso").mass[0]
     ball = 4 / 3 * np.pi * 0.25**3
-    limbs = sum(
-        4 * (np.pi * 0.08**2 * length + 4 / 3 * np.pi * 0.08**3)
-        for length in np.sqrt([0.08, 0.08, 0.32])
-    )
+    lengths = np.sqrt([0.08, 0.08, 0.32])
+    limbs = sum(4 * (np.pi * 0.08**2 * length + 4 / 3 * np.pi * 0.08**3) for length in lengths)
     density = 41.449 / (ball + ball / 500 + limbs)
     assert torso == pytest.approx(density * ball * (1 + 1 / 500))
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import Box, FeedForward, FunctionalTask, ParamsEnv, Statistic, TimeStepEnv, check_task
 from brns.settings.description import part_to_json
@@ -75,11 +76,11 @@ def test_a_batch_is_a_plain_loop_of_the_environment():
         episode = jax.tree.map(lambda column, i=i: column[i], episodes)
         n, watched = len(states), np.array([task.watch(state) for state in states])
         assert (int(episode.length), bool(found.solved[i])) == (n - 1, watched[-1, 0] >= 3)
-        np.testing.assert_allclose(episode.observations[:n], watched, rtol=1e-5)
+        assert_allclose(episode.observations[:n], watched, rtol=1e-5)
         assert (episode.observations[n:] == episode.observations[n - 1]).all()
-        np.testing.assert_allclose(found.descriptor[i], watched[-1], rtol=1e-5)
+        assert_allclose(found.descriptor[i], watched[-1], rtol=1e-5)
         rewards = sum(state.reward for state in states)
-        np.testing.assert_allclose(found.fitness[i], rewards, rtol=1e-5)
+        assert_allclose(found.fitness[i], rewards, rtol=1e-5)
         lengths.add(n)
     assert len(lengths) > 2
 
@@ -89,7 +90,7 @@ def test_seeds_in_lanes_are_single_seeds():
     rows, keys = task.genotype_space.uniform(KEY, 6), jax.random.split(KEY, 3)
     together = jax.vmap(task.evaluate, (None, 0))(rows, keys).descriptor
     for descriptor, key in zip(together, keys, strict=True):
-        np.testing.assert_allclose(descriptor, task.evaluate(rows, key).descriptor, rtol=1e-5)
+        assert_allclose(descriptor, task.evaluate(rows, key).descriptor, rtol=1e-5)
     assert len(set(together[:, 0, 0].tolist())) == 3
 
 
@@ -118,7 +119,7 @@ def test_numbers_in_a_list_are_a_behavior():
     rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers
     episodes = [task.episode(row, jax.random.key(0)) for row in rows]
     expected = [episode.rewards[:2] for episode in episodes]
-    np.testing.assert_allclose(task.evaluate(rows, KEY).descriptor, expected, rtol=1e-5)
+    assert_allclose(task.evaluate(rows, KEY).descriptor, expected, rtol=1e-5)
 
 
 @dataclasses.dataclass
@@ -148,7 +149,7 @@ def test_environments_of_other_forms_give_the_same(env):
     task, plain = FunctionalTask(env, 6, SPACE), FunctionalTask(Corridor(), 6, SPACE)
     rows = task.genotype_space.uniform(KEY, 4)
     for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
-        np.testing.assert_array_equal(one, other)
+        assert_array_equal(one, other)
     assert part_to_json(task)["env"]["name"] == type(env).__name__
 
 
@@ -218,7 +219,7 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
     genotype = jnp.zeros(task.genotype_space.dimension).at[-len(outputs) :].set(jnp.array(outputs))
     episode = task.episode(genotype, KEY)
     assert int(episode.length) == 3  # x = 2, 4, 6
-    np.testing.assert_allclose(episode.observations[1], path, rtol=1e-5)
+    assert_allclose(episode.observations[1], path, rtol=1e-5)
     windy = FunctionalTask(ParamsEnv(Keyed(space), {"wind": 1.0}), 5, SPACE)
     steps = jnp.diff(windy.episode(genotype, KEY).observations, axis=0)
     assert (steps[0] != steps[1]).all()
@@ -253,5 +254,5 @@ def test_a_real_environment_of_playground_is_a_plain_loop_of_it():
     step = jax.jit(env.step)
     for row, descriptor, fitness in zip(rows, found.descriptor, found.fitness, strict=True):
         states = loop(task, row, jax.random.key(0), step)
-        np.testing.assert_allclose(descriptor, states[-1].data.qpos, atol=1e-4)
-        np.testing.assert_allclose(fitness, sum(state.reward for state in states), rtol=1e-4)
+        assert_allclose(descriptor, states[-1].data.qpos, atol=1e-4)
+        assert_allclose(fitness, sum(state.reward for state in states), rtol=1e-4)

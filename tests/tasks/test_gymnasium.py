@@ -14,6 +14,7 @@ import jaxtyping
 import numpy as np
 import pytest
 from files import same
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.tasks.behaviors import Statistic
@@ -68,8 +69,8 @@ def test_episodes_by_hand():
     assert [info["step"] for info in episode.infos] == [0, 1, 1]
     assert (episode.terminated, other.terminated, len(other.infos)) == (True, False, 6)
     descriptor, fitness, solved, _ = corridor().evaluate(rows, KEY)
-    np.testing.assert_allclose(descriptor[:, 0], [4, 0], atol=1e-5)
-    np.testing.assert_allclose(fitness, [6, 0], atol=1e-5)
+    assert_allclose(descriptor[:, 0], [4, 0], atol=1e-5)
+    assert_allclose(fitness, [6, 0], atol=1e-5)
     assert solved.tolist() == [True, False]
     task = corridor(policy=FeedForward((1, 1)))
     episodes = task.episodes(np.array([[0, 1.5], [0, 99]], np.float32))
@@ -378,7 +379,7 @@ def test_a_copy_with_another_environment_makes_its_own():
     (episode,) = copy.episodes(np.zeros((1, 2)))
     assert (episode.observations == 5).all()
     (after,) = task.episodes(np.zeros((1, 2)))
-    np.testing.assert_array_equal(after.observations, before.observations)
+    assert_array_equal(after.observations, before.observations)
 
 
 @pytest.mark.parametrize(

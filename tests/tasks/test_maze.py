@@ -2,8 +2,7 @@
 
 `reference.npz` holds rollouts and 10,000 single steps of libfastsim. Single steps are the sharp
 test; over 2000 steps chaos multiplies differences in the last bit, and the original's own two
-implementations of a rollout agree on 90 % of the final positions within 1 unit.
-"""
+implementations of a rollout agree on 90 % of the final positions within 1 unit."""
 
 import math
 from pathlib import Path
@@ -12,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from policies import genotypes
 from scipy.ndimage import binary_erosion
 
@@ -90,13 +90,13 @@ def test_the_first_steps_of_an_episode_are_those_of_the_original(hard):
     """From the recorded poses, not from our own:
     thirty steps in a closed loop are enough to feel the last bit."""
     observation, action, pose = RECORDED["observation"], RECORDED["action"], RECORDED["pose"]
-    np.testing.assert_array_equal(pose[:, 0], np.broadcast_to(START, (100, 3)))
+    assert_array_equal(pose[:, 0], np.broadcast_to(START, (100, 3)))
     # The first episode alone began with nothing seen:
     # the original passed the last readings on to the next robot.
-    np.testing.assert_array_equal(observation[0, 0], np.array(module.NOTHING_SEEN, np.float32))
+    assert_array_equal(observation[0, 0], np.array(module.NOTHING_SEEN, np.float32))
     for t in range(30):
         acted = POLICY(jnp.asarray(RECORDED["weights"]), jnp.asarray(observation[:, t]))
-        np.testing.assert_allclose(jnp.clip(acted, -4, 4), action[:, t], atol=1e-4)
+        assert_allclose(jnp.clip(acted, -4, 4), action[:, t], atol=1e-4)
     poses, actions = pose[:, :30].reshape(-1, 3), action.reshape(-1, 2)
     stepped, seen = hard.step(jnp.asarray(poses), jnp.asarray(actions))
     assert (away(stepped, pose[:, 1:].reshape(-1, 3)) < 1e-3).mean() >= 0.999
@@ -148,15 +148,15 @@ def maze():
 def test_collision_and_lasers_by_hand(maze):
     pose, observation = one_step(maze, (300, 300, 0), (0, 0))
     aslant = math.hypot(30, 30)
-    np.testing.assert_allclose(observation, (aslant, 30, aslant, 0, 0), atol=1e-3)
+    assert_allclose(observation, (aslant, 30, aslant, 0, 0), atol=1e-3)
     # At x = 318 the centre is on pixel 106, four from the wall; at 321 on 107, three from it:
     # that collides.
     assert one_step(maze, (316, 300, 0), (2, 2))[0][0] == 318
     pose, observation = one_step(maze, (318, 300, 0.1), (3, 3.2))
     # back to where it was, but the turn is kept
-    np.testing.assert_allclose(pose, (318, 300, 0.11), atol=1e-6)
+    assert_allclose(pose, (318, 300, 0.11), atol=1e-6)
     # Only the pixel three to the right collides, at 0 degrees: to the left of a heading of 0.11.
-    np.testing.assert_array_equal(observation[3:], (1, 0))
+    assert_array_equal(observation[3:], (1, 0))
     assert one_step(maze, (318, 300, -0.1), (3, 3))[1][3:].tolist() == [0, 1]
     # Exactly ahead or behind is on neither side.
     assert one_step(maze, (318, 300, 0), (3, 3))[1][3:].tolist() == [0, 0]
@@ -178,7 +178,7 @@ def test_every_bumper_at_every_bearing(literal):
     actions = np.zeros((len(poses), 2), np.float32)
     _, expected = literal.steps(bitmap, poses, actions)
     _, seen = maze.step(jnp.asarray(poses), jnp.asarray(actions))
-    np.testing.assert_array_equal(np.asarray(seen)[:, 3:], expected[:, 3:])
+    assert_array_equal(np.asarray(seen)[:, 3:], expected[:, 3:])
     bumped = expected[:, 3:].reshape(8, len(headings), 2).mean(axis=1)
     assert ((bumped > 0.2) & (bumped < 0.3)).all()  # each bumper covers a quarter of all headings
 
@@ -194,23 +194,23 @@ def test_the_trajectory_is_the_policy_and_the_step_in_turn():
     maze, some = DeceptiveMaze(steps=40, goal=(90.0, 480.0)), genotypes(30)
     path = maze.trajectory(some, every=20)
     assert path.shape == (30, 3, 3)
-    np.testing.assert_array_equal(path[:, 0], np.broadcast_to(START, (30, 3)))
+    assert_array_equal(path[:, 0], np.broadcast_to(START, (30, 3)))
     evaluation = maze.evaluate(some, jax.random.key(0))
-    np.testing.assert_array_equal(path[:, -1, :2], evaluation.descriptor)
-    np.testing.assert_array_equal(evaluation.solved, maze.solved(path[:, -1, :2]))
+    assert_array_equal(path[:, -1, :2], evaluation.descriptor)
+    assert_array_equal(evaluation.solved, maze.solved(path[:, -1, :2]))
     assert 0 < evaluation.solved.sum() < 30
     pose = jnp.tile(START, (30, 1))
     observation = jnp.tile(jnp.array(module.NOTHING_SEEN), (30, 1))
     for _ in range(40):
         pose, observation = maze.step(pose, POLICY(some, observation))
-    np.testing.assert_allclose(path[:, -1], pose, atol=2e-2)
+    assert_allclose(path[:, -1], pose, atol=2e-2)
 
 
 def test_a_genotype_ends_where_it_ends_in_any_batch(hard, path):
     last, some, key = path[:, -1, :2], genotypes(50), jax.random.key(0)
-    np.testing.assert_array_equal(hard.evaluate(some[:1], key).descriptor, last[:1])
+    assert_array_equal(hard.evaluate(some[:1], key).descriptor, last[:1])
     batched = jax.vmap(hard.evaluate)(some.reshape(2, 25, -1), jax.random.split(key, 2))
-    np.testing.assert_array_equal(batched.descriptor.reshape(50, 2), last)
+    assert_array_equal(batched.descriptor.reshape(50, 2), last)
 
 
 def test_equal_mazes_share_one_program_and_their_tables(monkeypatch):
@@ -230,4 +230,4 @@ def test_a_maze_made_inside_a_traced_function_leaves_usable_tables():
     made = tables.cache_info().misses
     first = jax.jit(positions)(genotypes(3))
     assert tables.cache_info().misses == made + 1
-    np.testing.assert_array_equal(positions(genotypes(3)), first)
+    assert_array_equal(positions(genotypes(3)), first)

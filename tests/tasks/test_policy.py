@@ -5,6 +5,7 @@ from itertools import pairwise
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns.tasks.policy import FeedForward
 
@@ -31,13 +32,13 @@ def test_agrees_with_matrix_products(sizes, squash_output):
     actions = policy(jnp.asarray(genotypes), jnp.asarray(observations))
     rows = zip(genotypes, observations, strict=True)
     expected = [dense(sizes, squash_output, *row) for row in rows]
-    np.testing.assert_allclose(actions, expected, atol=1e-5)
+    assert_allclose(actions, expected, atol=1e-5)
     layers, sensed = policy.layers(genotypes.astype(float)), observations.T.astype(float)
     on_host = policy.act(layers, sensed)
-    np.testing.assert_allclose(on_host.T, expected, atol=1e-12)
+    assert_allclose(on_host.T, expected, atol=1e-12)
     order = random.permutation(7)
     again = policy(jnp.asarray(genotypes[order]), jnp.asarray(observations[order]))
-    np.testing.assert_array_equal(actions[order], again)
+    assert_array_equal(actions[order], again)
 
 
 @pytest.mark.parametrize("inputs", [3, 105, 9000])
@@ -48,7 +49,7 @@ def test_bits_on_the_host_depend_on_no_neighbour_nor_on_the_order_in_memory(inpu
     together = policy.act(policy.layers(genotypes), observations.T)
     each = zip(genotypes, observations, strict=True)
     expected = [dense(policy.sizes, False, *row) for row in each]
-    np.testing.assert_allclose(together.T, expected, atol=1e-11)
+    assert_allclose(together.T, expected, atol=1e-11)
     for rows in (slice(1), slice(2), slice(3, 8), slice(0, 9, 4), slice(None, None, -1)):
         for order in "CF":
             few = policy.layers(np.array(genotypes[rows], order=order))
