@@ -23,7 +23,7 @@ class Adapted(NamedTuple):
 
 
 class TimeStepEnv(eqx.Module):
-    """An environment of jumanji's shape:
+    """A jumanji environment as `FunctionalTask` takes it:
     `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
 
     It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in
@@ -76,7 +76,7 @@ class TimeStepEnv(eqx.Module):
 
 
 class ParamsEnv(eqx.Module):
-    """An environment of gymnax's shape:
+    """A gymnax environment as `FunctionalTask` takes it:
     `brns.FunctionalTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
 
     It has `reset(key, params) -> (obs, state)`,
