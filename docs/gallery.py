@@ -36,7 +36,7 @@ def page() -> str:
         lines += [f"### {figure.title}", f"`brns figure {name} RUNS`{number}. {figure.caption}"]
         lines += _image(figure.title, picture(name))
     lines += [
-        "## Worlds",
+        "## Tasks",
         "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns "
         "figure behaviors` of a search by the library's defaults for 200 generations; those of "
         "maze and ant are the reproduction's.",

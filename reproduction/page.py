@@ -51,6 +51,11 @@ OF_COSTS = {
     "generation",
 }
 
+MEANINGS = "\n".join(
+    f"- *{MEASURES[name].title}*: {MEASURES[name].meaning}."
+    for name in ("solutions", "new", "age", "epsilon")
+)
+"""of numbers whose titles do not say what they are; `brns show --all` has the others'"""
 
 INTRODUCTION = """\
 This page is written by `python -m reproduction`; nothing on it was typed in by hand. *The paper* \
@@ -61,21 +66,27 @@ claims is about; *BR-NS, default* has inputs scaled to [-1, 1], uniform initial 
 layers of 64 and 32 outputs, and keeps no past behaviors; *visit counts* are the library's default \
 novelty. Figures call methods as the command line does: *paper*, *recognition*, *exact*, \
 *counts*, *archive*; the ant's pictures of runs (behaviors, archive, Q), which are not kept, have \
-older names and colours. Random search has the novelty \
-of the archive of 6000, which looks on.
+older names and colours. The novelty of random search is computed by an archive of 6000, which \
+does not influence selection.
 
 `python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the \
 paper's numbers of seeds and generations; a command that was stopped goes on when it is given \
-again. Every comparison of means is tested seed by seed, two-sided (Wilcoxon's signed ranks, \
-exact), and a number against a limit or a beginning by signs. The p of a table's claims, each the \
-largest of its comparisons', are corrected together by Holm's method. Where that p is below 0.05, \
-a claim *holds* if all its comparisons point its way (*partly*, if a difference is smaller than \
-was claimed), *the opposite is confirmed* if none does, and else it *holds in part, the opposite \
-of the rest is confirmed*. Where it is not, the claim is *not confirmed* if any comparison points \
-its way, and *does not hold* if none does. With n seeds, too few for any test to confirm it, it is \
-*not tested (n = ...)*. What is counted and not tested holds in every seed, *partly*, or not. \
-Beside a verdict stand that p and the least effect, or the least to the largest where they point \
-both ways: the share of seeds in which it is as claimed, 0.5 being no difference."""
+again. Methods are compared seed by seed by Wilcoxon's signed ranks, two-sided and exact; a number \
+is compared with a limit, or with its value at the beginning, by a sign test. The p of a claim is \
+the largest of its comparisons'; Holm's method corrects the claims of a table together. The \
+verdicts:
+
+- *holds*: p < 0.05, and all comparisons are as claimed.
+- *holds partly*: the same, but a difference is smaller than claimed; or a claim that is counted, \
+not tested, is true of some seeds or sizes.
+- *mixed*: p < 0.05; some comparisons are as claimed, and the others are the opposite.
+- *the opposite is confirmed*: p < 0.05, and all comparisons are the opposite.
+- *not confirmed*: p is larger; some comparisons are as claimed.
+- *does not hold*: p is larger, and none is; or too few seeds or sizes of a claim that is counted.
+- *not tested (n = ...)*: so few seeds could confirm nothing.
+
+The effect beside a verdict is the share of seeds in which it is as claimed: the least of the \
+comparisons', or the least to the largest where they point both ways. 0.5 is no difference."""
 
 
 def check(out: Path) -> None:
@@ -140,6 +151,7 @@ def _maze(out: Path, results: Mapping[str, Any]) -> list[str]:
         _claims(claims.of_maze(results)),
         *_ours(results, claims.of_maze),
         "### Numbers",
+        MEANINGS,
         _numbers(results),
         *_figures(out, "maze", CAPTIONS),
     ]
@@ -155,6 +167,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> list[str]:
         "### What selection adds",
         _claims(ant_claims.of_selection(results)),
         "### Numbers",
+        MEANINGS,
         _numbers(results),
         *_figures(out, "ant", CAPTIONS),
     ]
@@ -172,7 +185,11 @@ def _ours(
     blocks = []
     for name, words in names.items():
         if name in results["methods"]:
-            blocks += [f"### {words}, judged by the same rows", _claims(claims_of(results, name))]
+            blocks += [
+                f"### {words}, judged by the same rows",
+                "Where a row says BR-NS, it is about this method.",
+                _claims(claims_of(results, name)),
+            ]
     return blocks
 
 

@@ -23,10 +23,7 @@ HOLDS, PARTLY, FAILS, UNTESTED = (
     "does not hold",
     "cannot be tested at this scale",
 )
-MIXED, OPPOSITE = (
-    "holds in part, the opposite of the rest is confirmed",
-    "the opposite is confirmed",
-)
+MIXED, OPPOSITE = "mixed", "the opposite is confirmed"
 UNCONFIRMED = "not confirmed"
 Seeds = Mapping[int, float]
 """the number of each seed that has one"""

@@ -12,7 +12,7 @@ from brns.core.population import Evaluation, Generation, Population
 
 @runtime_checkable
 class Task(Protocol):
-    """A world: what genotypes do in it.
+    """What evaluates genotypes, such as a simulation.
 
     `traceable` says that `evaluate` is JAX code, so that it can be compiled into the loop and
     batched over seeds. Code on the host (MuJoCo, Gymnasium, NumPy) sets it to False and is called

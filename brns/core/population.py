@@ -88,7 +88,7 @@ class Population(NamedTuple):
 
 
 class Generation(NamedTuple):
-    """One generation's facts: read by estimator, record and metrics alike.
+    """Parents, offspring and survivors of one generation.
 
     `parents` and `offspring` carry the novelty by which they were selected; `survivors` are the
     rows selected from their union. Generation 0 has no parents: there the founders are the

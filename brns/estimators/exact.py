@@ -46,8 +46,10 @@ class ExactState(NamedTuple):
 
 
 class ExactRecognition(eqx.Module):
-    r"""Novelty as the recognition error that remains after learning everything ever seen,
-    in expectation.
+    r"""BR-NS with frozen random features,
+    whose last layer is solved by ridge regression over all behaviors ever seen.
+
+    Novelty is the expected recognition error that remains:
 
     $\mathcal{M}_t(b) = \lambda \, \phi(b)^\top A_t^{-1} \phi(b)$ with
     $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$ and m frozen random features $\phi$.

@@ -1,8 +1,9 @@
 """The paper's experiments as functions that return a `NoveltySearch`,
 and experiments chosen by name.
 
-The functions have the paper's operator, polynomial mutation. By name an experiment has the default
-of `NoveltySearch`, the mixture, in every world; `mutate=polynomial` is the paper's.
+`maze()` and `ant()` have the paper's operator, polynomial mutation; `car()`, which is not the
+paper's, has the default of `NoveltySearch`, the mixture. By name every experiment has the mixture;
+`mutate=polynomial` is the paper's.
 """
 
 from brns.experiments.paper import ant as ant

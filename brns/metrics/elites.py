@@ -76,8 +76,9 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
 
 
 def frame(population: Population, search: NoveltySearch | None = None) -> "pandas.DataFrame":
-    """Individuals as a data frame; wide columns become `descriptor_0`, ... Needs pandas:
-    `pip install 'brns[frame]'`.
+    """Individuals of a record as a pandas DataFrame; wide columns become `descriptor_0`, ...
+
+    Needs pandas, the extra `frame`.
 
     Args:
         population: such as `record.population()`, `record.solutions()` or `elites`.

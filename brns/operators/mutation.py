@@ -196,8 +196,8 @@ def draw_partners(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
 
 
 class MixedMutation(eqx.Module):
-    r"""Each offspring by one of several operators,
-    drawn the more often the more of its offspring survive.
+    r"""Adaptive operator selection: each offspring is made by one of several operators, crossover
+    included, drawn the more often the more of its offspring survive.
 
     Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins
     even and follows the operators' shares $s$ of the newcomers that survived:

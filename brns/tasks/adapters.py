@@ -59,7 +59,7 @@ class Adapter(eqx.Module):
 
 
 class TimeStepEnv(Adapter):
-    """An environment of jumanji's shape:
+    """A jumanji environment as `FunctionalTask` takes it:
     `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
 
     It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in
@@ -101,7 +101,7 @@ class TimeStepEnv(Adapter):
 
 
 class ParamsEnv(Adapter):
-    """An environment of gymnax's shape:
+    """A gymnax environment as `FunctionalTask` takes it:
     `brns.FunctionalTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
 
     It has `reset(key, params) -> (obs, state)`,

@@ -36,7 +36,9 @@ class Bounded(Protocol):
 
 
 class Waypoints(eqx.Module):
-    """Where it was at so many moments of the episode, equally far apart; the last one is the end.
+    """Observations, such as the agent's position, at k equally spaced steps of an episode.
+
+    The last one is the end.
 
     The k-th of K is after step `round(k t / K)` of t. One is the last observation.
     """
@@ -64,10 +66,10 @@ class Waypoints(eqx.Module):
 
 
 class Statistic(eqx.Module):
-    """A statistic over the episode, of each observation after a step or of each action.
+    """A statistic of each observation or action over an episode, such as its mean.
 
-    The mean of a foot's contact is the share of time on the ground; the mean of a discrete action,
-    its frequency.
+    Observations are those after a step. The mean of a foot's contact is the share of time on the
+    ground; the mean of a discrete action, its frequency.
     """
 
     statistic: Literal["mean", "std", "min", "max"] = "mean"
@@ -109,7 +111,7 @@ class Statistic(eqx.Module):
 
 
 class Joined(eqx.Module):
-    """Behaviors end to end, such as `Joined((Waypoints(), Statistic("mean", of="actions")))`."""
+    """Several behaviors concatenated to one: `Joined((Waypoints(), Statistic(of="actions")))`."""
 
     parts: tuple[Callable[[Any], Any], ...]
     """functions of an episode"""

@@ -42,13 +42,13 @@ def flat_observation(state: Any) -> Float[Array, " o"]:
 
 
 class FunctionalTask(eqx.Module):
-    """An environment in JAX in which policies live one episode each: MuJoCo Playground's, Brax's,
-    or your own.
+    """A task made of a JAX environment, MuJoCo Playground's, Brax's or your own, and a policy.
 
-    It has `reset(key) -> state`, `step(state, action) -> state` and `action_size`; a state has
-    `obs`, `reward` and `done`. The output of the policy is the action, by default squashed into
-    [-1, 1]. Of an environment that also has `choices`, how many there are for each discrete action,
-    the largest output of each is 1 and the others are 0. Fitness is the sum of the rewards.
+    Each genotype is a policy that acts for one episode. The environment has
+    `reset(key) -> state`, `step(state, action) -> state` and `action_size`; a state has `obs`,
+    `reward` and `done`. The output of the policy is the action, by default squashed into [-1, 1].
+    Of an environment that also has `choices`, how many there are for each discrete action, the
+    largest output of each is 1 and the others are 0. Fitness is the sum of the rewards.
     `TimeStepEnv` and `ParamsEnv` give this shape to jumanji's and gymnax's.
     """
 

@@ -18,7 +18,7 @@ Layers = list[tuple[Float[Rows, "_outputs _inputs n"], Float[Rows, "_outputs n"]
 
 
 class FeedForward(eqx.Module):
-    r"""n feed-forward networks, one a genotype: $h_{l+1} = \tanh(W_l h_l + b_l)$.
+    r"""A feed-forward policy whose weights are the genotype: $h_{l+1} = \tanh(W_l h_l + b_l)$.
 
     A genotype is $W_0, b_0, W_1, b_1, \dots$ end to end, each $W_l$ by rows;
     a row belongs to an output unit.
