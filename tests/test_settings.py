@@ -23,15 +23,6 @@ from gymnasium import spaces
 from worlds import HostIdentity, Identity
 
 import brns
-from brns import (
-    NSGA2,
-    ArchiveKNN,
-    BehaviorRecognition,
-    GaussianMutation,
-    NoveltySearch,
-    PolynomialMutation,
-    experiments,
-)
 from brns.experiments import make_search, paper_recognition
 from brns.experiments.overrides import apply_overrides, parse_value
 from brns.settings.configuration import configure, settings
@@ -41,12 +32,12 @@ from brns.settings.parts import PARTS, SettingsError, parts
 from brns.tasks.chunked import Chunked
 from brns.tasks.workers import Processes
 
-SEARCH = NoveltySearch(
+SEARCH = brns.NoveltySearch(
     Chunked(brns.DeceptiveMaze(steps=50), chunk=3),
-    ArchiveKNN(k=4),
+    brns.ArchiveKNN(k=4),
     population_size=20,
-    mutate=GaussianMutation(sigma=0.2),
-    select=NSGA2(),
+    mutate=brns.GaussianMutation(sigma=0.2),
+    select=brns.NSGA2(),
 )
 
 
@@ -75,7 +66,7 @@ def test_every_world_has_every_estimator_and_the_default_operator(world):
         assert type(search.estimator) is getattr(brns, part.attribute)
         is_papers = part_to_json(search.estimator) == part_to_json(paper_recognition())
         assert is_papers == (name == "paper")
-    usual = NoveltySearch(brns.PlanarArm())
+    usual = brns.NoveltySearch(brns.PlanarArm())
     assert part_to_json(make_search(world).estimator) == part_to_json(usual.estimator)
     assert part_to_json(make_search(world).mutate) == part_to_json(usual.mutate)
 
@@ -83,7 +74,7 @@ def test_every_world_has_every_estimator_and_the_default_operator(world):
 @pytest.mark.parametrize(("world", "archive"), [("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))])
 def test_the_papers_experiments_have_its_operator_and_its_archive(world, archive):
     """Sections 5.1 and 5.2: 6 enter of 10000, and 10 of 6000, the largest; k is 15 in both."""
-    assert isinstance(getattr(experiments, world)().mutate, PolynomialMutation)
+    assert isinstance(getattr(brns.experiments, world)().mutate, brns.PolynomialMutation)
     estimator = make_search(world, "archive").estimator
     assert (estimator.k, estimator.additions, estimator.capacity) == archive
 
@@ -124,7 +115,7 @@ class Throw:
 
 
 def test_a_description_is_plain_json():
-    described = part_to_json(PolynomialMutation(eta=5.0))
+    described = part_to_json(brns.PolynomialMutation(eta=5.0))
     assert described == {"name": "PolynomialMutation", "eta": 5.0, "rate": 0.1}
     space = {"name": "Box", "low": [0.0, 0.0], "high": [600.0, 600.0]}
     assert part_to_json(Identity())["behavior_space"] == space
@@ -148,11 +139,11 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
 
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
-    found = settings(BehaviorRecognition)
+    found = settings(brns.BehaviorRecognition)
     assert found["width"][1].startswith("neurons in a hidden layer; with none the paper's 3 d")
     assert found["depths"][0] == tuple[int, int]
     names = ["population_size", "offspring_size", "rescore_parents", "tournament"]
-    assert list(settings(NoveltySearch)) == names  # parts are no plain values
+    assert list(settings(brns.NoveltySearch)) == names  # parts are no plain values
 
 
 def test_a_class_that_was_typed_has_settings_without_meanings():
@@ -162,21 +153,23 @@ def test_a_class_that_was_typed_has_settings_without_meanings():
 
 
 def test_configure_changes_what_is_named_and_nothing_else():
-    estimator = BehaviorRecognition(width=7)
+    estimator = brns.BehaviorRecognition(width=7)
     changes = {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"}
-    expected = BehaviorRecognition(width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw")
+    expected = brns.BehaviorRecognition(
+        width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw"
+    )
     assert configure(estimator, changes) == expected
-    assert estimator == BehaviorRecognition(width=7)
-    search = NoveltySearch(Identity(), estimator)
+    assert estimator == brns.BehaviorRecognition(width=7)
+    search = brns.NoveltySearch(Identity(), estimator)
     assert configure(search, {"population_size": 5}).estimator is estimator
     with pytest.raises(ValueError, match="epochs must be at least 1"):  # refused by the part itself
-        configure(BehaviorRecognition(), {"epochs": 0})
+        configure(brns.BehaviorRecognition(), {"epochs": 0})
 
 
 def test_all_errors_are_told_at_once():
     wrong = {"epoch": 5, "width": "broad", "inputs": "small", "zzz": 1, "batch": True}
     with pytest.raises(SettingsError) as caught:
-        configure(BehaviorRecognition(), wrong)
+        configure(brns.BehaviorRecognition(), wrong)
     epoch, width, inputs, unknown, batch = str(caught.value).splitlines()
     assert "did you mean epochs? It has: embedding, width" in epoch
     assert width.startswith("BehaviorRecognition.width (neurons in a hidden layer;")
@@ -188,7 +181,7 @@ def test_all_errors_are_told_at_once():
 def test_an_operator_is_chosen_by_name_and_values_are_pythons():
     changes = ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"]
     search = apply_overrides(make_search("maze"), changes)
-    assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
+    assert (search.mutate, search.select) == (brns.GaussianMutation(sigma=0.2), brns.NSGA2())
     assert search.population_size == 7
     assert apply_overrides(SEARCH, ["task.steps=9"]).task.task.steps == 9
     with pytest.raises(SettingsError, match=r"'blend'(.|\n)*NAME=VALUE"):
@@ -198,10 +191,12 @@ def test_an_operator_is_chosen_by_name_and_values_are_pythons():
 
 
 def test_a_part_tells_the_settings_that_are_not_its_defaults():
-    assert short_repr(ArchiveKNN(k=10)) == "ArchiveKNN(k=10)"
+    assert short_repr(brns.ArchiveKNN(k=10)) == "ArchiveKNN(k=10)"
     assert short_repr(brns.DeceptiveMaze()) == "DeceptiveMaze()"
     assert short_repr(np.zeros((2, 3))) == "float64[2, 3]"
-    search = NoveltySearch(brns.DeceptiveMaze(steps=50), population_size=20, select=NSGA2())
+    search = brns.NoveltySearch(
+        brns.DeceptiveMaze(steps=50), population_size=20, select=brns.NSGA2()
+    )
     changed = {"task": "DeceptiveMaze", "task.steps": 50, "population_size": 20, "select": "NSGA2"}
     assert non_defaults(search) == changed
     assert repr(search).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, pop")
@@ -384,4 +379,4 @@ def host_of(value):
     class Task(HostIdentity):
         value: Any = None
 
-    return NoveltySearch(Task(value=value), brns.PopulationKNN(k=2), 8, 6)
+    return brns.NoveltySearch(Task(value=value), brns.PopulationKNN(k=2), 8, 6)

@@ -16,16 +16,7 @@ from jax.extend.backend import get_backend
 from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity, Identity
 
-from brns import (
-    Evaluation,
-    NoveltySearch,
-    PolynomialMutation,
-    PopulationKNN,
-    Record,
-    VisitCounts,
-    compare,
-    run,
-)
+import brns
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, moments, run_method
 from brns.comparison.statistics import Comparison, interval, judge
@@ -38,23 +29,25 @@ from brns.tasks.arm import PlanarArm
 
 KEY = jax.random.key(0)
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
-METHODS = {"near": PopulationKNN(k=3), "counts": VisitCounts(grids=8)}
+METHODS = {"near": brns.PopulationKNN(k=3), "counts": brns.VisitCounts(grids=8)}
 
 
 def search(task=None):
-    return NoveltySearch(task or Identity(), PopulationKNN(k=3), 8, 6, PolynomialMutation())
+    return brns.NoveltySearch(
+        task or Identity(), brns.PopulationKNN(k=3), 8, 6, brns.PolynomialMutation()
+    )
 
 
 def again(compared, methods=METHODS, **changed):
     """The comparison of the fixture, once more."""
     told = {"seeds": 2, "generations": 12, "out": compared.out, "cells": CELLS, "workers": 1}
-    return compare(search(), methods, **told | changed)
+    return brns.compare(search(), methods, **told | changed)
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("compared") / "worlds"
-    return compare(search(), METHODS, seeds=2, generations=12, out=out, cells=CELLS, workers=1)
+    return brns.compare(search(), METHODS, seeds=2, generations=12, out=out, cells=CELLS, workers=1)
 
 
 @pytest.fixture
@@ -69,9 +62,9 @@ def unmeasured(monkeypatch):
 
 
 def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
-    run(search(), 12, out=tmp_path / "runs", seeds=range(2))
+    brns.run(search(), 12, out=tmp_path / "runs", seeds=range(2))
     for seed in range(2):
-        record = Record(tmp_path / "runs" / f"seed{seed:04d}")
+        record = brns.Record(tmp_path / "runs" / f"seed{seed:04d}")
         seen, covered = set(), []
         for points in evaluated_column(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
@@ -89,7 +82,7 @@ def test_eta_and_kappa_are_those_of_the_definition(facts):
     q = np.full((12, 12), np.nan)  # stretches of one generation: row k is generation k + 1
     for i in range(12):
         for j in range(i, 12):
-            novelty = PopulationKNN(k=3).score(
+            novelty = brns.PopulationKNN(k=3).score(
                 (), states[i + 1].population.descriptor, states[j + 1].population
             )
             q[i, j] = np.mean(novelty)
@@ -114,7 +107,8 @@ def test_a_second_call_goes_on_to_the_same_numbers(compared):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": None}]
+    "changed",
+    [{"methods": {"near": brns.PopulationKNN(k=2)}}, {"generations": 13}, {"cells": None}],
 )
 def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
     with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
@@ -123,9 +117,9 @@ def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
 
 def test_what_a_method_compiled_does_not_stay(compared, tmp_path):
     programs, short = get_backend().live_executables, {"seeds": 1, "generations": 2}
-    again(compared, methods={"near": PopulationKNN(k=3)}, out=tmp_path / "once", **short)
+    again(compared, methods={"near": brns.PopulationKNN(k=3)}, out=tmp_path / "once", **short)
     once = len(programs())
-    again(compared, methods={"other": PopulationKNN(k=2)}, out=tmp_path / "twice", **short)
+    again(compared, methods={"other": brns.PopulationKNN(k=2)}, out=tmp_path / "twice", **short)
     assert len(programs()) <= once
 
 
@@ -152,8 +146,8 @@ def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
         return evaluate(self, genotypes, key)
 
     monkeypatch.setattr(HostIdentity, "evaluate", busy)
-    methods = dict.fromkeys(("one", "another"), PopulationKNN(k=3))
-    compare(search(HostIdentity()), methods, seeds=1, generations=3, out=tmp_path, workers=2)
+    methods = dict.fromkeys(("one", "another"), brns.PopulationKNN(k=3))
+    brns.compare(search(HostIdentity()), methods, seeds=1, generations=3, out=tmp_path, workers=2)
 
 
 class Unlimited(HostIdentity):
@@ -167,8 +161,8 @@ class Unlimited(HostIdentity):
 def test_a_bare_task_is_compared_with_the_default_operator_where_it_began(tmp_path, monkeypatch):
     """A setting may be NaN."""
     monkeypatch.chdir(tmp_path)
-    methods = {"near": PopulationKNN(k=3)}
-    compared = compare(Unlimited(), methods, seeds=1, generations=2, out="compared")
+    methods = {"near": brns.PopulationKNN(k=3)}
+    compared = brns.compare(Unlimited(), methods, seeds=1, generations=2, out="compared")
     assert compared.out == tmp_path / "compared"
     assert (tmp_path / "compared.md").exists()
     assert "offspring by mixed mutation" in f"{compared}"
@@ -176,12 +170,12 @@ def test_a_bare_task_is_compared_with_the_default_operator_where_it_began(tmp_pa
 
 class Overflowing(Identity):
     def evaluate(self, genotypes, key):
-        return Evaluation(super().evaluate(genotypes, key).descriptor, jnp.inf)
+        return brns.Evaluation(super().evaluate(genotypes, key).descriptor, jnp.inf)
 
 
 def test_what_is_not_finite_ends_a_comparison(tmp_path):
     with pytest.raises(ValueError, match="the task gave a fitness that is not finite"):
-        compare(search(Overflowing()), METHODS, seeds=1, generations=2, out=tmp_path)
+        brns.compare(search(Overflowing()), METHODS, seeds=1, generations=2, out=tmp_path)
 
 
 TWICE = [of_task(Identity(), 8, 2)] * 2
@@ -192,7 +186,7 @@ TWICE = [of_task(Identity(), 8, 2)] * 2
     [
         ("arm", {"cells": CELLS}, "cells are for a task"),
         (Identity(), {"cells": (6, 6, 6)}, r"worlds\.Cells; got \(6, 6, 6\)"),
-        (Identity(), {"estimators": [PopulationKNN()]}, "estimators by name"),
+        (Identity(), {"estimators": [brns.PopulationKNN()]}, "estimators by name"),
         (TWICE, {}, r"Identity/near\.json twice"),
         (["arm", "room"], {}, r"a world is one of maze.* did you mean rooms\?"),
         ("arm", {"generations": 0}, "generations"),
@@ -202,7 +196,7 @@ TWICE = [of_task(Identity(), 8, 2)] * 2
 def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch, what, changed, told):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     with pytest.raises(ValueError, match=told):
-        compare(what, **{"estimators": METHODS, "out": tmp_path} | changed)
+        brns.compare(what, **{"estimators": METHODS, "out": tmp_path} | changed)
     assert not list(tmp_path.iterdir())
 
 
@@ -210,7 +204,7 @@ def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, com
     assert page.page_path(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
     (tmp_path / "notes.md").write_text("# My notes")
     with pytest.raises(ValueError, match=r"notes.md is not a page of ours"):
-        compare(search(), METHODS, out=tmp_path / "notes")
+        brns.compare(search(), METHODS, out=tmp_path / "notes")
     assert page.page_path(compared.out) == compared.out.with_suffix(".md")
 
 
@@ -244,9 +238,9 @@ def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatc
         raise InterruptedError
 
     monkeypatch.setattr("brns.comparison.run._run_missing", computed)
-    methods = {f"{k}": PopulationKNN(k=k) for k in range(1, 8)}
+    methods = {f"{k}": brns.PopulationKNN(k=k) for k in range(1, 8)}
     with pytest.raises(InterruptedError):
-        compare(search(), methods, seeds=5, out=tmp_path)
+        brns.compare(search(), methods, seeds=5, out=tmp_path)
     assert [one.message for one in caplog.records] == ["5 seeds are too few to test; 8 are enough"]
 
 
@@ -264,7 +258,7 @@ def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr("brns.comparison.run.track", interrupted)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        compare(search(), METHODS, seeds=1, generations=3, out=tmp_path)
+        brns.compare(search(), METHODS, seeds=1, generations=3, out=tmp_path)
     assert time.monotonic() - began < 20
 
 

@@ -150,14 +150,6 @@ def test_shapes_follow_the_dimension_of_the_behavior_space():
 
 
 @pytest.mark.slow
-def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
-    estimator, unit = paper(inputs="scaled"), Box([-1.0, -1.0], [1.0, 1.0])
-    points = uniform(0, 500, unit)
-    expected = score(estimator, init(estimator, unit), points)
-    assert_allclose(score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3)
-
-
-@pytest.mark.slow
 def test_xi_star_is_evaluated_once_in_a_generation():
     """Of 100 + 60 individuals the products of 160 rows are 4 for xi* and 6 for xi1."""
     search = NoveltySearch(Identity(), paper(width=8), offspring_size=60)

@@ -10,19 +10,10 @@ from numpy.testing import assert_allclose
 from PIL import Image
 
 from brns import Box
-from brns.pictures import FIGURES, PAPER, draw, figures_of
+from brns.pictures import FIGURES, PAPER, draw, figures_of, style
 from brns.pictures.maps import draw_world
 from brns.pictures.records import looks_of
 from brns.pictures.scenes import open_cells
-from brns.pictures.style import (
-    Line,
-    NotebookFigure,
-    add_title,
-    bands,
-    colorbar,
-    draw_lines,
-    rank_norm,
-)
 from brns.settings.parts import LOOKS, parts
 from brns.tasks.scene import COLOURS, Scene
 
@@ -106,12 +97,14 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
 
 
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
-    (found,), words = bands([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
+    (found,), words = style.bands(
+        [np.array([[0.0], [0.0], [0.0], [9.0]])]
+    )  # mean 2.25, deviation 4.5
     assert_allclose(found, [[0], [0], [2.25]])
     assert words == "median and quartiles, 4 seeds"
     # what can be negative may reach below 0
     values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]
-    (first, second), words = bands(values)
+    (first, second), words = style.bands(values)
     root = np.sqrt(2)
     assert_allclose(first, [[5], [5 - root], [5 + root]])
     assert_allclose(second, [[0], [-root], [root]])
@@ -119,24 +112,26 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     ax = Figure().subplots()
     wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0]])
     red, blue = LOOKS["counts"], LOOKS["archive"]
-    words = draw_lines(ax, [Line("a", [0], wild, red), Line("b", [0], tame, blue)])
+    words = style.draw_lines(
+        ax, [style.Line("a", [0], wild, red), style.Line("b", [0], tame, blue)]
+    )
     assert words == "median and quartiles, over seeds"
     assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 2.0]
 
 
 def test_no_band_of_a_share_reaches_above_all():
     shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
-    (found,), words = bands([shares], most=1.0)
+    (found,), words = style.bands([shares], most=1.0)
     assert_allclose(found, [[1.0], [0.8], [1.0]])
     assert words == "median and quartiles, 4 seeds"
-    assert bands([shares])[1] == "mean ± deviation, 4 seeds"
-    assert bands([shares[:1]], most=1.0)[1] == ""
+    assert style.bands([shares])[1] == "mean ± deviation, 4 seeds"
+    assert style.bands([shares[:1]], most=1.0)[1] == ""
 
 
 def test_a_long_title_stays_within_its_panel():
     figure = Figure(figsize=(5.4, 4.7), layout="constrained")
     ax = figure.subplots()
-    add_title(ax, ", ".join(f"a_setting={number}" for number in range(6)))
+    style.add_title(ax, ", ".join(f"a_setting={number}" for number in range(6)))
     figure.draw_without_rendering()
     place = ax._left_title.get_window_extent()
     assert place.x1 <= figure.bbox.width
@@ -151,14 +146,14 @@ def test_points_at_the_border_are_whole():
 
 
 def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
-    scale = rank_norm(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
+    scale = style.rank_norm(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
     assert_allclose(scale([1, 2, 3, 4, 1000]), [0, 0.25, 0.5, 0.75, 1])
     figure = Figure(figsize=(5, 5))
     ax = figure.subplots()
-    colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")
+    style.colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")
     ticks = ax.child_axes[0].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == ["1", "2", "3", "4", "1000"]
-    assert rank_norm(np.zeros(3))(0.0) == 0.0  # nothing to rank
+    assert style.rank_norm(np.zeros(3))(0.0) == 0.0  # nothing to rank
 
 
 def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
@@ -182,5 +177,7 @@ def test_the_table_says_of_which_worlds_each_figure_is():
 
 
 def test_a_notebook_shows_a_figure_by_itself():
-    with Image.open(io.BytesIO(NotebookFigure(figsize=(2, 1), dpi=50)._repr_png_())) as picture:
+    with Image.open(
+        io.BytesIO(style.NotebookFigure(figsize=(2, 1), dpi=50)._repr_png_())
+    ) as picture:
         assert picture.size == (100, 50)
