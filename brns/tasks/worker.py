@@ -31,8 +31,7 @@ _tasks: dict[str, Task] = {}
 _forked: list[bool] = []
 """not empty in a process that was forked from one which had imported this module"""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _forked.append(True))
+os.register_at_fork(after_in_child=lambda: _forked.append(True))
 
 
 class EvaluationError(ValueError):
