@@ -1,7 +1,5 @@
 """The commands that look at runs and settings, such as `brns show`."""
 
-import dataclasses
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,13 +7,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
+from brns.cli.sources import Setting, class_settings, settings_of
 from brns.settings.configuration import settings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, did_you_mean
 
 DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
 """the parts of a search that says nothing else"""
-Settings = Mapping[str, tuple[Any, str]]
-"""each by name with its value and its meaning"""
 
 
 def runs(
@@ -82,17 +79,16 @@ def list_(
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(part.place, _defaults(part.attribute, part.settings))
+            _print_settings(part.place, settings_of(part))
         return
     setting = name.rpartition(".")[2]
-    searchs = _defaults("NoveltySearch")
-    known = {part.name: _defaults(part.attribute, part.settings) for part in PARTS}
-    holders = [part for part in PARTS if setting in known[part.name]]
+    searchs = class_settings("NoveltySearch")
+    holders = [part for part in PARTS if setting in settings_of(part)]
     if not holders and setting not in searchs:
-        names = {*current, *searchs}.union(*known.values())
+        inner = (key for part in PARTS for key in settings_of(part))
         raise SettingsError(
             f"NAME must be one of {', '.join(current)}, or a setting; got "
-            f"{name!r}{did_you_mean(name, names)}"
+            f"{name!r}{did_you_mean(name, {*current, *searchs, *inner})}"
         )
     console.print(f"{setting} is a setting of what follows, as it is by default there:")
     if setting in searchs:
@@ -100,15 +96,7 @@ def list_(
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
         console.print(f"{part.option}  {part.meaning}", style="bold")
-        _print_settings(part.place, {setting: known[part.name][setting]})
-
-
-def _defaults(attribute: str, preset: Mapping[str, Any] | None = None) -> Settings:
-    """The settings of a class in `brns`, as they are by default or in a preset."""
-    part = getattr(importlib.import_module("brns"), attribute)
-    values: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(part)}
-    values |= preset or {}
-    return {name: (values[name], meaning) for name, (_, meaning) in settings(part).items()}
+        _print_settings(part.place, {setting: settings_of(part)[setting]})
 
 
 def _print_experiment(world: str) -> None:
@@ -123,11 +111,11 @@ def _print_experiment(world: str) -> None:
             console.print(f"{place}: {CLASSES[type(part).__name__].name}")
         values = {}
         for name, (_, meaning) in settings(type(part)).items():
-            values[name] = getattr(part, name), meaning
+            values[name] = Setting(getattr(part, name), meaning)
         _print_settings(place, values)
 
 
-def _print_settings(place: str, values: Settings) -> None:
+def _print_settings(place: str, values: Mapping[str, Setting]) -> None:
     """A line for each setting: how it is set to what it is by default, and what it means."""
     from rich.table import Table
 

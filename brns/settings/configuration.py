@@ -23,7 +23,7 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
     for base in reversed([base for base in part.__mro__ if dataclasses.is_dataclass(base)]):
         with contextlib.suppress(OSError, TypeError):  # without a source in a file
             (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-            meanings |= _field_docstrings(definition)
+            meanings |= read_field_docstrings(definition)
     return {
         field.name: (hints[field.name], meanings.get(field.name, ""))
         for field in dataclasses.fields(part)
@@ -99,10 +99,10 @@ def is_plain(hint: Any, functions: bool = False) -> bool:
     return bool(inner) and all(is_plain(each, functions) for each in inner)
 
 
-def _field_docstrings(part: Any) -> dict[str, str]:
+def read_field_docstrings(part: ast.AST) -> dict[str, str]:
     """The string under each field of a class, as its source has them."""
     meanings = {}
-    for field, text in itertools.pairwise(part.body):
+    for field, text in itertools.pairwise(getattr(part, "body", ())):
         match field, text:
             case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
                 meanings[name] = " ".join(meaning.split())

@@ -1,6 +1,7 @@
 """The command line, as a person uses it."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -17,8 +18,10 @@ from shell import RUN, SHORT, call
 import brns
 from brns import Record
 from brns.cli.conclusion import verdicts
+from brns.cli.sources import class_settings, settings_of
 from brns.cli.user_code import default_out, name_resume
 from brns.metrics.measures import summary
+from brns.settings.configuration import settings
 from brns.settings.parts import PARTS
 
 
@@ -141,18 +144,30 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path, words, told):
     assert [word for word in told if word not in said] == []
 
 
+def test_settings_read_without_an_import_are_those_of_the_classes():
+    for part in PARTS:
+        own = getattr(brns, part.attribute)
+        defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
+        expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
+        assert settings_of(part) == expected
+    sizes = class_settings("NoveltySearch")
+    assert list(sizes) == list(settings(brns.NoveltySearch))
+    assert sizes["population_size"].default == 100
+
+
 CHEAP = """
 import sys
 from shell import call
-for words in ("--help", "run --help", "list", "list mutate", "runs ."):
+for words in ("--help", "run --help", "list archive", "list k", "runs ."):
     call(*words.split(), folder=".")
-assert "did you mean maze?" in call("run", "maez", folder=".", status=2).stderr
+for words in ("run maez", "list maez"):
+    assert "did you mean maze?" in call(*words.split(), folder=".", status=2).stderr
 call("run", "nowhere:task", folder=".", status=2)
 assert not {"jax", "numpy", "equinox"} & set(sys.modules)
 """
 
 
-def test_help_and_words_about_names_and_runs_need_no_jax(tmp_path):
+def test_help_and_words_about_names_settings_and_runs_need_no_jax(tmp_path):
     """Importing JAX takes seconds."""
     (tmp_path / "run.json").write_text("{}")
     paths = os.pathsep.join([str(Path(brns.__file__).parents[1]), str(Path(__file__).parents[1])])
@@ -175,8 +190,6 @@ def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
     assert "--estimator population" in listed("k")
     assert "--set mutate.sigma=0.05" in listed("mutate.sigma")
     assert "every experiment" in listed("population_size")
-    unknown = call("list", "grid", folder=tmp_path, status=2).stderr
-    assert "did you mean grids?" in unknown
 
 
 def test_numbers_for_other_programs_are_the_summarys(folder, tmp_path):

@@ -1,0 +1,71 @@
+"""The settings of the library's parts as its source tells them,
+since importing JAX takes seconds.
+"""
+
+import ast
+import functools
+import itertools
+import math
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from brns.settings.configuration import is_plain, read_field_docstrings
+from brns.settings.parts import Part
+
+PACKAGE = Path(__file__).parents[1]
+ROOMS = ("tasks", "estimators", "operators")
+
+
+class Setting(NamedTuple):
+    """A field of a part that can be set as text."""
+
+    default: Any
+    meaning: str
+    """the string under the field"""
+
+
+@functools.cache
+def _classes() -> dict[str, ast.ClassDef]:
+    """The classes of searches and their parts, by name."""
+    rooms = (PACKAGE.joinpath(room).rglob("*.py") for room in ROOMS)
+    files = [PACKAGE / "search.py", *itertools.chain.from_iterable(rooms)]
+    trees = (ast.parse(file.read_text(encoding="utf-8")) for file in files)
+    nodes = itertools.chain.from_iterable(tree.body for tree in trees)
+    return {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+
+
+def settings_of(part: Part) -> dict[str, Setting]:
+    """The settings of a part by name, with their defaults and meanings, as
+    `brns.settings.configuration.settings` has them, without an import.
+    """
+    settings = class_settings(part.attribute)
+    return settings | {
+        name: settings[name]._replace(default=value) for name, value in part.settings.items()
+    }
+
+
+@functools.cache
+def class_settings(name: str) -> dict[str, Setting]:
+    """The settings of a class such as `ArchiveKNN`, those of its bases first."""
+    settings: dict[str, Setting] = {}
+    node = _classes().get(name)
+    if node is None:  # of another package
+        return settings
+    for base in node.bases:
+        settings |= class_settings(ast.unparse(base))
+    meanings = read_field_docstrings(node)
+    for field in node.body:
+        match field:
+            case ast.AnnAssign(ast.Name(setting), annotation, ast.expr() as value):
+                if _can_be_set(annotation):
+                    # of our own source
+                    default = eval(ast.unparse(value), {"math": math})
+                    settings[setting] = Setting(default, meanings.get(setting, ""))
+    return settings
+
+
+def _can_be_set(annotation: ast.expr) -> bool:
+    try:
+        return is_plain(eval(ast.unparse(annotation), {"Literal": Literal}))  # of our own source
+    except NameError:  # an array, a function or another part
+        return False
