@@ -55,7 +55,7 @@ class Memory(Store):
     def write_rows(self, rows, mode="a"):
         self.rows = ([] if mode == "w" else self.rows) + [*rows]
 
-    def saved(self):
+    def last_saved(self):
         return datetime.datetime.now(datetime.UTC)
 
     def lock(self):

@@ -55,7 +55,7 @@ def check_task(
             f"{name} must give the same result for the same genotypes and key; where a simulator "
             "cannot, give check_task the tolerance that it needs"
         )
-    for where, batch, row in _make_batches(task, genotypes, [n - 1] if sizes is None else sizes):
+    for where, batch, row in _vary_batch(task, genotypes, [n - 1] if sizes is None else sizes):
         same = take(evaluate(batch), jnp.flatnonzero(row >= 0))
         agree = _agree(task, same, take(first, jnp.asarray(row[row >= 0])), **near)
         if agree.mean() < (1 if len(batch) == n else 0.5):
@@ -86,7 +86,7 @@ def _check_values(name: str, evaluation: Evaluation, box: Box) -> None:
         )
 
 
-def _make_batches(
+def _vary_batch(
     task: Task, genotypes: Float[Array, "n p"], sizes: Sequence[int]
 ) -> list[tuple[str, Float[Array, "m p"], np.ndarray]]:
     """Other batches of the same genotypes, with the row that each was before, or -1 for another."""

@@ -213,9 +213,9 @@ def _run_missing(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     for job in jobs:
         if job.path.exists():
             _read_result(job)  # refuses a file of other settings before anything is computed
-    stop, alone = Event(), Lock()
+    stop, host_lock = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
-    begun = [pool.submit(_run_job, job, stop, alone) for job in jobs if not job.path.exists()]
+    begun = [pool.submit(_run_job, job, stop, host_lock) for job in jobs if not job.path.exists()]
     try:
         for future in track(as_completed(begun), "comparing", len(begun), progress):
             future.result()
@@ -242,10 +242,10 @@ def _read_result(job: _Job) -> tuple[MethodResult, dict[str, Any]]:
     return result, provenance
 
 
-def _run_job(job: _Job, stop: Event, alone: Lock) -> None:
+def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
     # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
-    with nullcontext() if together else alone:
+    with nullcontext() if together else host_lock:
         result = run_method(job.search, job.world, job.settings["seeds"], stop, job.peer)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in describe_process().items() if key != "command"}

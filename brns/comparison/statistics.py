@@ -133,19 +133,19 @@ class Comparison(NamedTuple):
         return rows
 
     @property
-    def distinct(self) -> list[str]:
+    def distinct_worlds(self) -> list[str]:
         """The worlds without those that repeat another in a larger box."""
         return [name for name, world in self.worlds.items() if world.again not in self.worlds]
 
     @property
     def untouched(self) -> list[str]:
         """Of these the worlds not used for tuning, in which no method looks better than it is."""
-        return [name for name in self.distinct if self.worlds[name].half != "tune"]
+        return [name for name in self.distinct_worlds if self.worlds[name].half != "tune"]
 
     @property
     def summary(self) -> list[list[str]]:
         """`summary_of` the distinct worlds."""
-        return self.summary_of(self.distinct)
+        return self.summary_of(self.distinct_worlds)
 
     def summary_of(self, worlds: Sequence[str]) -> list[list[str]]:
         """Every method at the end of the run.
@@ -198,7 +198,7 @@ class Comparison(NamedTuple):
         worlds = "1 world" if len(self.worlds) == 1 else f"{len(self.worlds)} worlds"
         title = f"Coverage of what was evaluated, in {worlds} over {seeds} seeds"
         parts = [f"{title}; {self.mutation}.", table(self.summary)]
-        if 0 < len(self.untouched) < len(self.distinct):
+        if 0 < len(self.untouched) < len(self.distinct_worlds):
             words = "the world" if len(self.untouched) == 1 else f"the {len(self.untouched)} worlds"
             parts.append(f"Of these, {words} not used for tuning:")
             parts.append(table(self.summary_of(self.untouched)))

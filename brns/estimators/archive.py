@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import take, unite
-from brns.estimators.neighbours import References, nearest
+from brns.estimators.neighbours import References, nearest_squared_distances
 
 
 class Archive(NamedTuple):
@@ -218,7 +218,7 @@ def _sparseness(
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
     unit = _choose_unit(descriptors, references.point)
     references = references._replace(point=references.point / unit)
-    distances = unit * jnp.sqrt(nearest(descriptors / unit, references, k + 1))
+    distances = unit * jnp.sqrt(nearest_squared_distances(descriptors / unit, references, k + 1))
     itself = (distances[:, :1] == 0) & jnp.any(living)
     others = jnp.where(itself, distances[:, 1:], distances[:, :-1])
     present = jnp.isfinite(others)

@@ -15,7 +15,7 @@ from brns.core.population import unite
 from brns.estimators.cones import Cones, draw_cones, hash_cones
 from brns.estimators.features import (
     Frame,
-    check_learned,
+    check_have_learned,
     check_mergeable,
     fit_frame,
     frame_from_box,
@@ -210,7 +210,7 @@ class VisitCounts(eqx.Module):
         Raises:
             ValueError: where states do not share grids and scale, or one has learned nothing.
         """
-        check_learned(states)
+        check_have_learned(states)
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         check_mergeable([(state.grids, state.frame, state.visits.shape) for state in everyone])

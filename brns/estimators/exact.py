@@ -18,7 +18,7 @@ from brns.estimators.encoder import init_weights, with_weights
 from brns.estimators.features import (
     Cosines,
     Frame,
-    check_learned,
+    check_have_learned,
     check_mergeable,
     fit_frame,
     frame_from_box,
@@ -197,7 +197,7 @@ class ExactRecognition(eqx.Module):
             raise ValueError(
                 "what states have in common fades with forgetting < 1; leave out `since`"
             )
-        check_learned(states)
+        check_have_learned(states)
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])

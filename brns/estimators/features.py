@@ -107,7 +107,7 @@ def is_new(
     return new & ~population.failed & jnp.all(jnp.isfinite(population.descriptor), axis=1)
 
 
-def check_learned(states: Sequence[Any]) -> None:
+def check_have_learned(states: Sequence[Any]) -> None:
     """Check that there are states to merge, and that each has learned something: who lives in a
     search before its first update would count for old in a merged state.
 

@@ -22,7 +22,7 @@ class References(NamedTuple):
 
 
 @partial(jax.jit, static_argnames="count")
-def nearest(
+def nearest_squared_distances(
     queries: Float[Array, "n d"], references: References, count: int
 ) -> Float[Array, "n {count}"]:
     """The squared distances from each query to its `count` nearest references, sorted; infinite

@@ -371,7 +371,7 @@ class Prepared(NamedTuple):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
                     self.picture.paint(gathered, place, **how)
                     add_title(place, label)
-            if self.picture.panels != "one" or not style.label_ends(figure.axes[0]):
+            if self.picture.panels != "one" or not style.label_line_ends(figure.axes[0]):
                 legend_below(figure)
         return figure
 

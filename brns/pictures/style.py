@@ -325,7 +325,7 @@ def draw_band(
     ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
 
 
-def label_ends(ax: Axes, most: float = 0.36) -> bool:
+def label_line_ends(ax: Axes, most: float = 0.36) -> bool:
     """Write the name of each line beside its end; True where there was room, so no legend."""
     figure: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]

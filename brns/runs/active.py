@@ -117,7 +117,7 @@ class ActiveRun:
             "survivors": generation.survivors._asdict(),
             "failed": len(ids),
         }
-        self.row = self.rows.add(number, tables)
+        self.row = self.rows.summarize(number, tables)
         self.record.store.write_rows([self.row])
         return self._as_saved(number, generation)
 
@@ -152,7 +152,7 @@ class ActiveRun:
         rows = []
         for number in range(self.number + 1):
             tables = self.record.arrays("generations", number, self.rows.tables)
-            rows.append(self.rows.add(number, tables))
+            rows.append(self.rows.summarize(number, tables))
         self.row = rows[-1]
         self.record.store.write_rows([Row._fields, *rows], mode="w")
 

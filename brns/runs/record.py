@@ -417,7 +417,7 @@ class Record:
 
     def _remake_genotypes(self, number: int) -> np.ndarray:
         """The genotypes of a generation made again; up to rounding with a word, otherwise not."""
-        again, likeness = self._remake(number)
+        again, likeness = self._remake_and_compare(number)
         only = f"{self.path} has only genotypes of survivors and solutions"
         if likeness == "other":
             raise RecordError(
@@ -433,7 +433,7 @@ class Record:
             warnings.warn(escape_control(text), stacklevel=2)
         return again
 
-    def _remake(self, number: int) -> tuple[np.ndarray, remaking.Likeness]:
+    def _remake_and_compare(self, number: int) -> tuple[np.ndarray, remaking.Likeness]:
         """The genotypes of a generation made again, and how they compare with what was born."""
         key = keys(jax.random.key(self.seed), number)[0]
         again = self.search.ask(self._parents(number - 1, self.search), key)
@@ -446,7 +446,7 @@ class Record:
         """Whether a generation's genotypes are stored, or made again here, be it up to rounding."""
         return (
             bool(self._read_generation(number)["stored"].all())
-            or self._remake(number)[1] != "other"
+            or self._remake_and_compare(number)[1] != "other"
         )
 
     def _explain_difference(self, number: int) -> str:
@@ -473,7 +473,7 @@ class Record:
         numbers = self.generations[1:]
         some = numbers[:: max(len(numbers) // CHECKED, 1)]
         lacking = [g for g in some if not self._read_generation(g, "stored")["stored"].all()]
-        genotypes = {g: self._remake(g)[1] for g in lacking}
+        genotypes = {g: self._remake_and_compare(g)[1] for g in lacking}
         wrong = [g for g in lacking if genotypes[g] != "exact"]
         if wrong:
             lost = "other" in genotypes.values()
@@ -495,7 +495,7 @@ class Record:
         import pandas
 
         rows = Rows(self.behavior_space)
-        table = [rows.add(g, self._read_generation(g))._asdict() for g in self.generations]
+        table = [rows.summarize(g, self._read_generation(g))._asdict() for g in self.generations]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
     def _read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:

@@ -56,7 +56,7 @@ class Rows:
         self.evaluations = self.solutions = self.failed = 0
         self.seen = Seen(space)
 
-    def add(self, number: int, tables: Mapping[str, Any]) -> Row:
+    def summarize(self, number: int, tables: Mapping[str, Any]) -> Row:
         """The row of the next generation, whose counts and coverage are of all generations so far.
         Of the tables `offspring` and `survivors` have columns by name, and `failed` is a number.
         """

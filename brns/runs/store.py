@@ -110,7 +110,7 @@ class Store:
         with saving(path), open(path, mode, encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
 
-    def saved(self) -> datetime.datetime:
+    def last_saved(self) -> datetime.datetime:
         """When the last generation was saved."""
         numbers = self.numbers("generations")
         file = self.file("generations", numbers[-1]) if numbers else self.path / NAME
@@ -122,7 +122,7 @@ class Store:
         """
         begin = datetime.datetime.fromisoformat(began)
         if ended is None:
-            return begin, max(begin, self.saved())
+            return begin, max(begin, self.last_saved())
         return begin, datetime.datetime.fromisoformat(ended)
 
     @contextlib.contextmanager

@@ -83,7 +83,7 @@ class Chunked(Wrapper):
             )
 
     @functools.cached_property
-    def _packed(self) -> Packed:
+    def _pickled_task(self) -> Packed:
         """The task for its workers, with what a script or a notebook defines and registers.
 
         No pickle from a disk is ever read.
@@ -111,7 +111,7 @@ class Chunked(Wrapper):
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
             request = f"{self._name} of {individuals}"
             if self.executor is not None:
-                packed = self._packed
+                packed = self._pickled_task
                 return self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
             if self.failures:
                 return _call_now(lambda: worker.evaluate(request, self.task, part, seed))

@@ -34,13 +34,13 @@ def scan(advance: Callable, state: Any, length: int, *arguments: Any) -> Any:
     for 16 rows or more (`pad_rows`).
     """
 
-    def loop(state: Any, arguments: Any) -> Any:
+    def scan_steps(state: Any, arguments: Any) -> Any:
         return jax.lax.scan(lambda state, _: advance(state, *arguments), state, length=length)
 
     if jax.default_backend() != "cpu":
-        return loop(state, arguments)
+        return scan_steps(state, arguments)
     with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
-        return jax.jit(loop)(state, jax.lax.optimization_barrier(arguments))
+        return jax.jit(scan_steps)(state, jax.lax.optimization_barrier(arguments))
 
 
 def pad_rows(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:

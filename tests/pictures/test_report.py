@@ -127,7 +127,7 @@ def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned
 ):
     assert 'class="warning"' in attacked.read_text()
     monkeypatch.setattr(view, "MOST_FRAMES", 3)
-    assert view.generations_shown(near) == [0, 3, 6]
+    assert view.choose_generations(near) == [0, 3, 6]
 
 
 def test_a_test_of_the_table_is_that_of_compare():

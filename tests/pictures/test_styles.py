@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from brns import pictures
 from brns.pictures import notebook
 from brns.pictures.gather import ELITES
-from brns.pictures.style import label_ends, new_figure, spread
+from brns.pictures.style import label_line_ends, new_figure, spread
 from brns.runs.record import Records
 
 
@@ -147,12 +147,12 @@ def test_names_stand_at_the_ends_of_lines_apart_and_in_order():
     for label, end in (("low", 0.1), ("high", 0.9), ("higher", 0.91)):
         ax.plot([0, 5], [0, end], label=label)
     ax.set_ylim(0, 1)
-    assert label_ends(ax)
+    assert label_line_ends(ax)
     heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
     assert heights["low"] == pytest.approx(0.1)
     assert heights["higher"] - heights["high"] > 0.05
     ax.plot([0, 3], [0, 1], label="ended earlier")
-    assert not label_ends(ax)
+    assert not label_line_ends(ax)
 
 
 def test_a_notebook_shows_a_record_and_records(near, archived, monkeypatch):

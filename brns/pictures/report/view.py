@@ -28,7 +28,7 @@ LEVELS = 256
 """of colour in a map; 0 is a cell that cannot be reached"""
 
 
-def generations_shown(records: Sequence[Record]) -> list[int]:
+def choose_generations(records: Sequence[Record]) -> list[int]:
     """Generations of the longest run, evenly spread, the first and the last included."""
     last = max(record.last for record in records)
     sizes = [record.column("survivors.descriptor", [0]).shape[1:] for record in records]
@@ -42,7 +42,7 @@ def view(runs: Mapping[str, Record]) -> dict[str, Any]:
     generations, and a panel for each. Arrays are base64 of little-endian bytes.
     """
     world = scene_of(next(iter(runs.values())))
-    generations = generations_shown(list(runs.values()))
+    generations = choose_generations(list(runs.values()))
     panels = []
     for name, record in runs.items():
         panels.append({"title": f"{name}, seed {record.seed}", **_make_panel(record, generations)})
