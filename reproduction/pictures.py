@@ -18,7 +18,7 @@ from brns.pictures.style import (
     INK,
     draw_band,
     house_style,
-    label_ends,
+    label_line_ends,
     label_numbers,
     legend_below,
     line_style,
@@ -127,7 +127,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
         ax.set_ylim(0, None if curve.most is None else 1.03 * curve.most)
         if curve.quantity.startswith("share"):
             ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-        if not label_ends(ax):
+        if not label_line_ends(ax):
             legend_below(figure)
     return figure
 
