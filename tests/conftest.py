@@ -69,13 +69,11 @@ def whole(tmp_path_factory):
 def browser():
     if not CHROMIUM.exists():
         pytest.skip("needs Debian's chromium: apt-get install chromium")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="needs playwright: pip install playwright"
-    )
+    how = "needs playwright: pip install playwright"
+    playwright = pytest.importorskip("playwright.sync_api", reason=how)
     with playwright.sync_playwright() as engines:
-        browser = engines.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
+        options = ["--no-sandbox", "--disable-gpu"]
+        browser = engines.chromium.launch(executable_path=CHROMIUM, args=options)
         yield browser
         browser.close()
 

@@ -16,11 +16,8 @@ def content(file):
     if file.suffix != ".npz":
         return file.read_bytes()
     with np.load(file, allow_pickle=False) as arrays:
-        return {
-            name: (arrays[name].dtype.str, arrays[name].shape, arrays[name].tobytes())
-            for name in arrays
-            if name != SEAL
-        }
+        found = {name: arrays[name] for name in arrays if name != SEAL}
+        return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in found.items()}
 
 
 def bits(path):
@@ -36,6 +33,5 @@ def rewrite(run, facts):
 
 def same(a, b):
     """Whether two trees hold the same numbers."""
-    return all(
-        np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
-    )
+    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    return all(np.array_equal(x, y) for x, y in pairs)

@@ -89,18 +89,16 @@ def test_parents_keep_their_old_novelty_in_algorithm_1_as_printed(run):
     _, facts = history(search(rescore_parents=False), 6)
     for before, after in itertools.pairwise(facts):
         assert_array_equal(after.parents.novelty, before.survivors.novelty)
-    assert any(
-        (a.parents.novelty != b.survivors.novelty).any() for b, a in itertools.pairwise(run[1])
-    )
+    pairs = itertools.pairwise(run[1])
+    assert any((a.parents.novelty != b.survivors.novelty).any() for b, a in pairs)
 
 
 def test_ask_evaluate_tell_is_step(run):
     experiment, state = search(), run[0][0]
     ask, evaluate, tell = jax.random.split(jax.random.fold_in(KEY, 1), 3)
     offspring = experiment.ask(state, ask)
-    told = experiment.tell(
-        state, offspring, experiment.task.evaluate(offspring.genotype, evaluate), tell
-    )
+    evaluation = experiment.task.evaluate(offspring.genotype, evaluate)
+    told = experiment.tell(state, offspring, evaluation, tell)
     for a, b in zip(jax.tree.leaves(told), jax.tree.leaves((run[0][1], run[1][1])), strict=True):
         assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
@@ -132,9 +130,8 @@ def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
     state = mixed.init(KEY)
     for _ in range(4):
         offspring = mixed.ask(state, KEY)
-        after, facts = mixed.tell(
-            state, offspring, mixed.task.evaluate(offspring.genotype, KEY), KEY
-        )
+        said = mixed.task.evaluate(offspring.genotype, KEY)
+        after, facts = mixed.tell(state, offspring, said, KEY)
         survived = np.isin(facts.offspring.id, facts.survivors.id)
         made = np.bincount(offspring.operator[survived], minlength=2)
         assert_allclose(after.credit, made / made.sum() if made.any() else state.credit, rtol=1e-6)
@@ -221,9 +218,8 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
     offspring = experiment.ask(state, KEY)
     said = HostIdentity().evaluate(offspring.genotype, KEY)
     listed = said._replace(solved=said.solved.tolist(), fitness=said.fitness.tolist())
-    assert same(
-        experiment.tell(state, offspring, listed, KEY), experiment.tell(state, offspring, said, KEY)
-    )
+    told, again = (experiment.tell(state, offspring, each, KEY) for each in (listed, said))
+    assert same(told, again)
     with pytest.raises(ValueError, match=r"HostIdentity.evaluate .*\(6,\); got \(5,\)"):
         experiment.tell(state, offspring, said._replace(fitness=said.fitness[:5]), KEY)
     wrong = said._replace(fitness=jnp.asarray(said.fitness).at[2].set(jnp.nan))

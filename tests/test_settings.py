@@ -155,9 +155,8 @@ def test_a_class_that_was_typed_has_settings_without_meanings():
 def test_configure_changes_what_is_named_and_nothing_else():
     estimator = brns.BehaviorRecognition(width=7)
     changes = {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"}
-    expected = brns.BehaviorRecognition(
-        width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw"
-    )
+    raw = {"embedding": None, "epochs": 5, "depths": (2, 2), "inputs": "raw"}
+    expected = brns.BehaviorRecognition(width=7, **raw)
     assert configure(estimator, changes) == expected
     assert estimator == brns.BehaviorRecognition(width=7)
     search = brns.NoveltySearch(Identity(), estimator)
@@ -194,9 +193,8 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
     assert short_repr(brns.ArchiveKNN(k=10)) == "ArchiveKNN(k=10)"
     assert short_repr(brns.DeceptiveMaze()) == "DeceptiveMaze()"
     assert short_repr(np.zeros((2, 3))) == "float64[2, 3]"
-    search = brns.NoveltySearch(
-        brns.DeceptiveMaze(steps=50), population_size=20, select=brns.NSGA2()
-    )
+    small = {"population_size": 20, "select": brns.NSGA2()}
+    search = brns.NoveltySearch(brns.DeceptiveMaze(steps=50), **small)
     changed = {"task": "DeceptiveMaze", "task.steps": 50, "population_size": 20, "select": "NSGA2"}
     assert non_defaults(search) == changed
     assert repr(search).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, pop")

@@ -37,12 +37,10 @@ BEHAVIORS[3] = 40.0  # far outside the box
 def scores(estimator, box, behaviors):
     """The novelty of behaviors after some of them were learned."""
     state = estimator.init(box, jax.random.key(0))
-    state = update_estimator(
-        estimator, state, Generation.from_descriptors(behaviors[:6], 1), jax.random.key(1)
-    )
-    return score_novelty(
-        estimator, state, behaviors, Population.from_descriptors(behaviors[6:], 2, 6)
-    )
+    learned = Generation.from_descriptors(behaviors[:6], 1)
+    state = update_estimator(estimator, state, learned, jax.random.key(1))
+    living = Population.from_descriptors(behaviors[6:], 2, 6)
+    return score_novelty(estimator, state, behaviors, living)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)

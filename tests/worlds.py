@@ -92,6 +92,5 @@ class Windy(HostIdentity):
 
     def evaluate(self, genotypes, key):
         evaluation = super().evaluate(genotypes, key)
-        return evaluation._replace(
-            descriptor=evaluation.descriptor + np.asarray(jax.random.normal(key, (2,)))
-        )
+        wind = np.asarray(jax.random.normal(key, (2,)))
+        return evaluation._replace(descriptor=evaluation.descriptor + wind)

@@ -229,9 +229,8 @@ def test_a_run_of_workers_goes_on_with_and_without_and_is_forked(where, folder):
         workers = ["--workers", 1, "--timeout", 300]
         if where == "dask":
             local = pytest.importorskip("distributed").LocalCluster
-            cluster = stack.enter_context(
-                local(n_workers=1, threads_per_worker=1, dashboard_address=None)
-            )
+            one = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+            cluster = stack.enter_context(local(**one))
             workers = ["--workers", cluster.scheduler_address]
         call("run", *ANT, "--generations", 1, "--out", where, *workers, folder=folder)
         call("resume", where, "--generations", 2, *workers, folder=folder)

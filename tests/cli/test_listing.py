@@ -136,9 +136,8 @@ def test_a_search_and_its_settings_are_called_what_was_typed():
     for typed in itertools.product(parts("world"), parts("estimator", "preset")):
         assert cli_name(make_search(*typed)) == (*typed, {})
     typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
-    search = apply_overrides(
-        make_search("arm", "paper"), [f"{name}={value}" for name, value in typed.items()]
-    )
+    changes = [f"{name}={value}" for name, value in typed.items()]
+    search = apply_overrides(make_search("arm", "paper"), changes)
     assert cli_name(search, "paper") == ("arm", "paper", typed)
     chunked = dataclasses.replace(search, task=Chunked(search.task))
     assert cli_name(chunked, "paper") == cli_name(search, "paper")

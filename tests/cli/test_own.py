@@ -68,9 +68,8 @@ def folder(tmp_path_factory):
     """A folder with the module and a finished run of its search."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "lonely_world.py").write_text(MODULE)
-    done = call(
-        "run", "lonely_world:search", "--generations", 2, "--checkpoint-every", 1, folder=folder
-    )
+    few = ("--generations", 2, "--checkpoint-every", 1)
+    done = call("run", "lonely_world:search", *few, folder=folder)
     assert "kappa" in done.stdout  # the run's end knows the search
     return folder
 

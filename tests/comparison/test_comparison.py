@@ -33,9 +33,8 @@ METHODS = {"near": brns.PopulationKNN(k=3), "counts": brns.VisitCounts(grids=8)}
 
 
 def search(task=None):
-    return brns.NoveltySearch(
-        task or Identity(), brns.PopulationKNN(k=3), 8, 6, brns.PolynomialMutation()
-    )
+    near = brns.PopulationKNN(k=3)
+    return brns.NoveltySearch(task or Identity(), near, 8, 6, brns.PolynomialMutation())
 
 
 def again(compared, methods=METHODS, **changed):
@@ -82,9 +81,8 @@ def test_eta_and_kappa_are_those_of_the_definition(facts):
     q = np.full((12, 12), np.nan)  # stretches of one generation: row k is generation k + 1
     for i in range(12):
         for j in range(i, 12):
-            novelty = brns.PopulationKNN(k=3).score(
-                (), states[i + 1].population.descriptor, states[j + 1].population
-            )
+            there = states[i + 1].population.descriptor
+            novelty = brns.PopulationKNN(k=3).score((), there, states[j + 1].population)
             q[i, j] = np.mean(novelty)
     assert_allclose(facts.eta[1], cycling.eta(q).mean(), rtol=1e-4)
     share = cycling.kappa_share(q / np.diag(q)[:, None], 0.01).mean()
@@ -340,15 +338,13 @@ def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
 
 def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     genotypes = jax.random.uniform(jax.random.key(0), (20, 7))
-    picture, plain = (
-        eqx.filter_jit(PlanarArm(7, kind).evaluate)(genotypes, KEY) for kind in ("picture", "tip")
-    )
+    arms = (PlanarArm(7, kind) for kind in ("picture", "tip"))
+    picture, plain = (eqx.filter_jit(arm.evaluate)(genotypes, KEY) for arm in arms)
     anyone = search().init(jax.random.key(0)).population
     drawn = anyone._replace(genotype=genotypes, descriptor=picture.descriptor)
     assert_allclose(tip(drawn), plain.descriptor)
-    reached = world("arm").cells.visited(
-        anyone._replace(genotype=genotypes, descriptor=plain.descriptor)
-    )
+    there = anyone._replace(genotype=genotypes, descriptor=plain.descriptor)
+    reached = world("arm").cells.visited(there)
     assert_array_equal(world("arm-picture").cells.visited(drawn), reached)
 
 
@@ -366,9 +362,8 @@ def test_the_arms_reachable_cells_are_those_that_its_disc_meets():
     )
     met = {tuple(cell) for cell in np.floor((tips + 0.5) * reach.side).astype(int)}
     corners = (np.abs((np.arange(reach.side) + 0.5) / reach.side - 0.5) - 0.5 / reach.side).clip(0)
-    assert (
-        len(met) <= int((np.hypot(corners[:, None], corners[None]) < 0.5).sum()) == reach.reachable
-    )
+    inside = int((np.hypot(corners[:, None], corners[None]) < 0.5).sum())
+    assert len(met) <= inside == reach.reachable
     assert reach.reachable - len(met) < 15  # corners of cells that few random tips find
 
 

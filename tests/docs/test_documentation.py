@@ -121,9 +121,7 @@ def test_the_examples_of_loggers_log_every_generation(package, tmp_path, monkeyp
     blocks = re.findall(
         r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", (DOCS / "python.rst").read_text()
     )
-    (example,) = [
-        block for block in blocks if f"import {package}" in block or f"from {package}" in block
-    ]
+    (example,) = [block for block in blocks if re.search(rf"(import|from) {package}", block)]
     logged = Logged()
     monkeypatch.setitem(sys.modules, package, logged)
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,5 @@
 """Populations, archives and generations that a test writes down."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,14 +8,12 @@ from learning import people
 from brns.core import Box, Generation, Population
 from brns.estimators.archive import Archive
 
-score = eqx.filter_jit(lambda estimator, *args: estimator.score(*args))
-
 
 def population(descriptors, first=0, novelty=None, born=0) -> Population:
     everyone = jax.tree.map(np.array, people(np.asarray(descriptors, np.float32), born, first))
-    return (
-        everyone if novelty is None else everyone._replace(novelty=np.asarray(novelty, np.float32))
-    )
+    if novelty is None:
+        return everyone
+    return everyone._replace(novelty=np.asarray(novelty, np.float32))
 
 
 def archive(estimator, descriptor, ids, novelty=None, entered=None) -> Archive:

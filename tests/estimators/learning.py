@@ -46,13 +46,11 @@ def learned(estimator, batches, state=None):
     return state
 
 
-@eqx.filter_jit
-def _score(estimator, state, points, living):
-    return estimator.score(state, points, living)
+score = eqx.filter_jit(lambda estimator, *asked: estimator.score(*asked))
 
 
 def novelty(estimator, state, points, living=NOBODY):
-    return np.asarray(_score(estimator, state, np.asarray(points, np.float32), living), np.float64)
+    return np.asarray(score(estimator, state, np.asarray(points, np.float32), living), np.float64)
 
 
 def walked(estimator, seed, spread):

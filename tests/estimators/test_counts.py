@@ -149,18 +149,16 @@ def test_new_cells_share_rows_as_often_as_the_docstring_says():
     """64 cells in 64 rows: a new one shares its row with a probability of 1 - (63 / 64)^64."""
     estimator = VisitCounts(grids=64, rows=64, grid_dims=2, cell_sizes=(5e-4, 1e-3))
     state = learned(estimator, [uniform(0, 64)])
-    places = eqx.filter_jit(VisitCounts._place)(
-        estimator, state, jnp.asarray(uniform(1, 500), jnp.float32)
-    )
+    points = jnp.asarray(uniform(1, 500), jnp.float32)
+    places = eqx.filter_jit(VisitCounts._place)(estimator, state, points)
     shared = np.asarray(state.visits)[places] > 0
     assert_allclose(shared.mean(), 1 - (63 / 64) ** 64, atol=0.01)
 
 
 def test_many_seeds_at_once_are_those_seeds_alone():
     keys, newborn = jax.random.split(KEY, 2), Generation.from_descriptors(uniform(0, 20), 1)
-    together = jax.jit(jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), newborn, key)))(
-        keys
-    )
+    both = jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), newborn, key))
+    together = jax.jit(both)(keys)
     alone = update(COUNTS, init(COUNTS, SQUARE, keys[1]), newborn, keys[1])
     assert_array_equal(together.visits[1], alone.visits)
 

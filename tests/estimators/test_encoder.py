@@ -66,9 +66,8 @@ def test_it_equals_the_fully_connected_one_with_the_same_weights():
     ]
     # depths (3, 5) and the linear last layer
     assert [len(e.layers) for e in transplanted] == [4, 6]
-    like = like._replace(
-        target=transplanted[0], predictor=transplanted[1], scale=jnp.full(2, 600.0)
-    )
+    target, predictor = transplanted
+    like = like._replace(target=target, predictor=predictor, scale=jnp.full(2, 600.0))
     novelty = own.score(state, points, population)
     assert_allclose(novelty, standard.score(like, points, population), rtol=1e-4)
 

@@ -77,9 +77,8 @@ def full_archive(**settings):
     """Six entries, ids 100 to 105, with novelty and generation of entry in different orders."""
     estimator = ArchiveKNN(k=3, additions=2, capacity=6, **settings)
     points = np.zeros((6, 2))
-    return estimator, archive(
-        estimator, points, range(100, 106), [5, 1, 4, 2, 6, 3], [3, 6, 2, 5, 1, 4]
-    )
+    columns = [5, 1, 4, 2, 6, 3], [3, 6, 2, 5, 1, 4]
+    return estimator, archive(estimator, points, range(100, 106), *columns)
 
 
 @pytest.mark.parametrize(("removal", "gone"), [("oldest", {104, 102}), ("least_novel", {101, 103})])

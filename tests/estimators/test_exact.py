@@ -23,9 +23,8 @@ class Angle(eqx.Module):
         self.weight = jnp.ones(())
 
     def __call__(self, points):
-        return self.weight * jnp.stack(
-            [jnp.cos(jnp.pi * points[:, 0]), jnp.sin(jnp.pi * points[:, 0])], axis=1
-        )
+        angle = jnp.pi * points[:, 0]
+        return self.weight * jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=1)
 
 
 def test_novelty_prior_and_memory_by_hand():
@@ -54,9 +53,8 @@ def test_founders_are_learned_once_and_give_the_scale():
         state, _ = SEARCH.step(state, KEY)
         assert state.estimator.seen == 8 + 6 * g
         assert_allclose(state.estimator.frame.center, founders.mean(0), rtol=1e-6)
-        assert_allclose(
-            state.estimator.frame.scale, np.sqrt(founders.var(0).mean()) / 100, rtol=1e-5
-        )
+        scale = np.sqrt(founders.var(0).mean()) / 100
+        assert_allclose(state.estimator.frame.scale, scale, rtol=1e-5)
         assert state.estimator.frame.wide == 1
 
 
@@ -108,11 +106,8 @@ def test_more_may_be_born_at_once_than_there_are_features(regularization):
         expected = regularization * np.sum(
             phi * np.linalg.solve(regularization * np.eye(32) + seen.T @ seen, phi.T).T, axis=1
         )
-        assert_allclose(
-            novelty(estimator, state, probes),
-            expected,
-            rtol=1e-6 * np.sqrt(1 + 408 / regularization),
-        )
+        rounding = 1e-6 * np.sqrt(1 + 408 / regularization)
+        assert_allclose(novelty(estimator, state, probes), expected, rtol=rounding)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ def test_merged_islands_have_seen_what_one_search_has_seen(estimator, rounding):
     batches, points = uniform(0, 9, 10), uniform(1, 50)
     common = learned(estimator, batches[:1])
     everything = novelty(estimator, learned(estimator, batches[1:], common), points)
-    islands = [
-        learned(estimator, part, common) for part in (batches[1:4], batches[4:6], batches[6:])
-    ]
+    parts = (batches[1:4], batches[4:6], batches[6:])
+    islands = [learned(estimator, part, common) for part in parts]
     apart = learned(estimator, batches[1:], estimator.island(common))
     for order, since in [
         (islands, common),
@@ -43,9 +42,8 @@ def test_subtracting_takes_visits_out():
     batches = uniform(0, 9, 10)
     first = learned(COUNTS, batches[:1])
     mine, yours = (learned(COUNTS, part, first) for part in (batches[1:4], batches[4:]))
-    less = COUNTS.subtract(
-        COUNTS.merge([mine, yours], since=first)[0], COUNTS.subtract(yours, first)
-    )
+    merged = COUNTS.merge([mine, yours], since=first)[0]
+    less = COUNTS.subtract(merged, COUNTS.subtract(yours, first))
     assert_array_equal(less.visits, mine.visits)
 
 

@@ -40,9 +40,8 @@ def test_points_find_what_a_tree_finds():
     points[::7] = points[3]
     present = random.random(6000) < 0.8
     queries = np.concatenate([points[: 3 * CHUNK], np.full((1, 3), np.nan, np.float32)])
-    there = References(
-        jnp.asarray(np.where(present[:, None], points, np.nan)), jnp.asarray(present)
-    )
+    rows = np.where(present[:, None], points, np.nan)
+    there = References(jnp.asarray(rows), jnp.asarray(present))
     found = np.asarray(nearest_squared_distances(jnp.asarray(queries), there, 9))
     expected = KDTree(points[present].astype(float)).query(queries[:-1].astype(float), 9)[0]
     assert_allclose(np.sqrt(found[:-1]), expected, rtol=1e-5, atol=1e-8)

@@ -35,9 +35,8 @@ def test_algorithm_1_written_out(fresh):
     for g in range(1, 7):
         state, facts = search.step(state, KEY)
         offspring = scaled(facts.offspring)
-        novelty = np.concatenate(
-            [literal.novelty(parents) if fresh else stored, literal.novelty(offspring)]
-        )
+        old = literal.novelty(parents) if fresh else stored
+        novelty = np.concatenate([old, literal.novelty(offspring)])
         found = np.concatenate([facts.parents.novelty, facts.offspring.novelty])
         assert_allclose(found, novelty, rtol=2e-3)
         survivors = np.argsort(-novelty, kind="stable")[:2]

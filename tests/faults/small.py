@@ -12,6 +12,5 @@ def run_of(world, steps, size):
 
 MAZE, ANT = run_of("maze", 20, 6), run_of("ant", 16, 4)
 SEARCH = search()
-WILD = settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+UNCHECKED = [HealthCheck.function_scoped_fixture]
+WILD = settings(max_examples=10, deadline=None, suppress_health_check=UNCHECKED)

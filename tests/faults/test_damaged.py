@@ -16,19 +16,15 @@ from small import SEARCH, WILD
 from brns import Novelty, Record, RecordError, VisitCounts, run
 from brns.runs.loop import resume
 
-FILES = [
-    "run.json",
-    "progress.csv",
-    *(f"{kind}/00000{g}.npz" for kind in ("generations", "states") for g in (0, 2, 3)),
-]
+FILES = [f"{kind}/00000{g}.npz" for kind in ("generations", "states") for g in (0, 2, 3)]
+FILES += ["run.json", "progress.csv"]
 
 
 def everything(path):
     """All that a reader gets of a record: facts, columns, solutions, genotypes and states."""
     record = Record(path, SEARCH)
-    columns = [
-        record.column(name) for name in ("survivors.novelty", "offspring.genotype", "parents.id")
-    ]
+    names = ("survivors.novelty", "offspring.genotype", "parents.id")
+    columns = [record.column(name) for name in names]
     states = [record.arrays("states", number) for number in record.snapshots]
     arrays = [np.asarray(leaf) for leaf in jax.tree.leaves((columns, record.solutions(), states))]
     return record.metadata, [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
@@ -39,9 +35,8 @@ def damaged(tmp_path_factory):
     """A run of three generations that may be damaged, and all that it holds."""
     path = tmp_path_factory.mktemp("damaged") / "run"
     run(SEARCH, 3, out=path, seed=5, checkpoint_every=2)
-    assert {str(file.relative_to(path)) for file in path.rglob("*.*")} - {*FILES} == {
-        "generations/000001.npz"
-    }
+    files = {str(file.relative_to(path)) for file in path.rglob("*.*")}
+    assert files - {*FILES} == {"generations/000001.npz"}
     return path, everything(path)
 
 
@@ -76,9 +71,8 @@ def test_a_flipped_byte_in_any_file_is_refused_by_name_or_changes_nothing(damage
 @WILD
 @given(name=st.sampled_from(FILES), at=st.integers(0, 10**6))
 def test_any_file_cut_short_at_any_length_is_refused(damaged, name, at):
-    assert refused(damaged, name, lambda content: content[: at % len(content)]) == (
-        name != "progress.csv"
-    )
+    cut = refused(damaged, name, lambda content: content[: at % len(content)])
+    assert cut == (name != "progress.csv")
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ class AlongX(eqx.Module):
 def population(ids, descriptors, parents=None, born=None, solved=None, mates=None):
     """Individuals by their ids and descriptors; founders unless parents and births are given."""
     given = {"id": ids, "parent": parents, "born": born, "solved": solved, "mate": mates}
-    founders = jax.tree.map(
-        np.array, Population.from_descriptors(np.reshape(descriptors, (len(ids), -1)))
-    )
+    places = np.reshape(descriptors, (len(ids), -1))
+    founders = jax.tree.map(np.array, Population.from_descriptors(places))
     return founders._replace(
         **{name: np.asarray(column) for name, column in given.items() if column is not None}
     )
@@ -46,17 +45,15 @@ class FakeRecord:
     def column(self, name, generations=None):
         kind, name = name.split(".")
         row = ("offspring", "survivors").index(kind)
-        return np.stack(
-            [getattr(self.history[g][row], name) for g in (generations or self.generations)]
-        )
+        numbers = generations or self.generations
+        return np.stack([getattr(self.history[g][row], name) for g in numbers])
 
     def genotypes(self, ids, born):
         return np.zeros((len(ids), 1), np.float32)
 
     def state(self, number, search=None):
-        return SearchState(
-            jnp.int32(number), self.history[number][1], self.states[number], jnp.ones(1)
-        )
+        people = self.history[number][1]
+        return SearchState(jnp.int32(number), people, self.states[number], jnp.ones(1))
 
 
 def family():

@@ -32,9 +32,8 @@ def test_ancestors_are_those_of_both_parents_or_of_one_line():
 
 def test_parents_are_found_where_somebody_failed_before():
     """4 is 3 away from its parent 0, and 5 is 4 away from 4."""
-    np.testing.assert_array_equal(
-        dynamics.parent_distance_of_record(history()), [np.nan, np.nan, 3.5]
-    )
+    distances = dynamics.parent_distance_of_record(history())
+    np.testing.assert_array_equal(distances, [np.nan, np.nan, 3.5])
 
 
 def test_a_run_names_parents_and_operators(tmp_path):

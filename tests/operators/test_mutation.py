@@ -49,12 +49,9 @@ def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
     parent = LOW + np.float32(share) * (HIGH - LOW)
     ours = mutants(PolynomialMutation(eta=eta, rate=1.0), parent)
     random.seed(1)
-    theirs = np.array(
-        [
-            mutPolynomialBounded(parent.tolist(), eta, LOW.tolist(), HIGH.tolist(), 1.0)[0]
-            for _ in range(N)
-        ]
-    )
+    bounds = LOW.tolist(), HIGH.tolist()
+    theirs = [mutPolynomialBounded(parent.tolist(), eta, *bounds, 1.0)[0] for _ in range(N)]
+    theirs = np.array(theirs)
     for gene in range(3):
         # On a bound half of all draws stay; rounding must not tell 6.0 from 5.9999995.
         a, b = (np.round((x[:, gene] - LOW[gene]) / (HIGH - LOW)[gene], 5) for x in (ours, theirs))
@@ -119,9 +116,8 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     one of the two others, equally often."""
     corners = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
     keys = jax.random.split(jax.random.key(1), N)
-    moved = np.asarray(
-        jax.jit(jax.vmap(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D)))(keys)
-    )
+    step = jax.jit(jax.vmap(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D)))
+    moved = np.asarray(step(keys))
     first, second = moved[:, 0], moved[:, 1]
     horizontal = first[:, 1] == 0
     assert (horizontal | (first[:, 0] == 0)).all()
@@ -203,12 +199,10 @@ def test_credit_follows_who_survives():
     mixed = MixedMutation((GaussianMutation(), UniformResampling()), credit_rate=0.1)
     operator = jnp.array([0, 0, 1, 1, 1, 1])
     survived = jnp.array([True, False, True, True, True, False])
-    assert_allclose(
-        mixed.update_credit(mixed.initial_credit(), operator, survived), [0.475, 0.525], rtol=1e-6
-    )
-    assert_array_equal(
-        mixed.update_credit(mixed.initial_credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5]
-    )
+    credit = mixed.update_credit(mixed.initial_credit(), operator, survived)
+    assert_allclose(credit, [0.475, 0.525], rtol=1e-6)
+    credit = mixed.update_credit(mixed.initial_credit(), operator, jnp.zeros(6, bool))
+    assert_array_equal(credit, [0.5, 0.5])
 
 
 def test_resampling_is_uniform_and_knows_no_parents():

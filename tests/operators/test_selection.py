@@ -51,9 +51,8 @@ def test_elitist_keeps_the_most_novel_and_of_ties_the_first():
 
 
 def test_the_latest_are_those_born_last_whatever_their_novelty():
-    those = population([9.0, 8.0, 0.1, 0.2, 0.3])._replace(
-        born=jnp.array([1, 0, 2, 2, 1], jnp.int32)
-    )
+    born = jnp.array([1, 0, 2, 2, 1], jnp.int32)
+    those = population([9.0, 8.0, 0.1, 0.2, 0.3])._replace(born=born)
     assert Generational()(those, 3).tolist() == [2, 3, 0]
     assert Generational()(those, 4).tolist() == [2, 3, 0, 4]
 
@@ -63,9 +62,8 @@ def test_fronts_are_those_of_the_definition():
     and every point on its own front."""
     rng = np.random.default_rng(0)
     line = np.arange(50.0)
-    cases = [rng.integers(0, top, (80, 2)) for top in (2, 4, 12, 1000)] + [
-        rng.normal(size=(80, 2)) for _ in range(3)
-    ]
+    cases = [rng.integers(0, top, (80, 2)) for top in (2, 4, 12, 1000)]
+    cases += [rng.normal(size=(80, 2)) for _ in range(3)]
     pairs = ((line, line), (line, -line), (line, 0 * line), (0 * line, line))
     cases += [np.stack(both, axis=1) for both in pairs]
     for objectives in [*cases, np.zeros((7, 2)), np.ones((1, 2)), -cases[1]]:

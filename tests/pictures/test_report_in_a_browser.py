@@ -17,10 +17,8 @@ def opened(browser, path, theme="light"):
     tab.set_default_timeout(120_000)
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on(
-        "request",
-        lambda request: said.append(request.url) if request.url.startswith("http") else None,
-    )
+    fetched = re.compile("http")
+    tab.on("request", lambda request: fetched.match(request.url) and said.append(request.url))
     tab.goto(path.as_uri())
     tab.locator("#told", has_text="generation").wait_for()
     tab.locator("#view").scroll_into_view_if_needed()

@@ -62,9 +62,8 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
     assert (tmp_path / "timing.csv").read_text() == text
     assert not (tmp_path / "sessions.json").exists()
     timing.in_turn(timing.Session(tmp_path), Timing((2,), (64, 1000), 1, 0))
-    found = [
-        (row["method"], row["entries"], row["repeat"]) for row in read_csv(tmp_path / "timing.csv")
-    ]
+    rows = read_csv(tmp_path / "timing.csv")
+    found = [(row["method"], row["entries"], row["repeat"]) for row in rows]
     assert found[4:] == [(name, "1000", "0") for name in (KNN, BRUTE, TREE)]
 
 
@@ -77,10 +76,8 @@ def test_costs_speak_of_what_was_asked(tmp_path):
         fixed = [(WIDE, d, 0, 50, 0, 1.0, 1.0, 8, 0)]
         fixed += [(name, d, n, 50, 0, 2.0, 1.0, 8, 0) for name in (KNN, BRUTE)]
         append(tmp_path / "timing.csv", timing.COLUMNS, fixed)
-        over = [
-            (KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0)
-            for g in range(0, plan.generations, 20)
-        ]
+        numbers = range(0, plan.generations, 20)
+        over = [(KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0) for g in numbers]
         append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, over)
     for plan, blocks in zip(plans, (1, 2), strict=True):
         costs = Costs(tmp_path, plan)

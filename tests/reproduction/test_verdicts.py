@@ -38,15 +38,6 @@ MOSTLY_LOWER = seeds(0.0, 1.0, 2.0, 3.0, 5.5, 6.6)
 THREE, MORE = seeds(0.07, 0.08, 0.09), seeds(0.10, 0.11, 0.12)
 
 
-def test_equal_seeds_are_compared_with_each_other():
-    """Seeds differ by 100, the methods by 1: as two groups nothing would be seen."""
-    ours, theirs = seeds(*(100.0 * s + 1 for s in range(6))), seeds(*(100.0 * s for s in range(6)))
-    assert larger(ours, theirs) == [(2 / 64, 1.0, 6, True)]
-    assert verdict(larger(ours, theirs)) == HOLDS
-    moved = larger(ours, {seed + 10: value for seed, value in theirs.items()})
-    assert verdict(moved) == "not tested (n = 0)"
-
-
 @pytest.mark.parametrize(
     ("finding", "expected"),
     [
@@ -88,28 +79,6 @@ def test_equal_seeds_are_compared_with_each_other():
 )
 def test_each_rule_on_both_sides(finding, expected):
     assert verdict(finding) == expected
-
-
-@pytest.mark.parametrize(
-    "finding",
-    [
-        larger(
-            seeds(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1000.0), seeds(*map(float, range(1, 10)))
-        ),
-        below(seeds(*[0.051] * 8, -10.0), 0.05),
-        falls(seeds(*[0.1] * 8, 5.0), seeds(*[0.15] * 8, 0.1)),
-    ],
-)
-def test_one_outlying_seed_confirms_nothing_that_the_others_deny(finding):
-    """The mean is as claimed, and all seeds but one deny it."""
-    assert finding[0].effect < 0.5
-    assert verdict(finding) in (FAILS, OPPOSITE)
-
-
-def test_a_tie_says_nothing():
-    (one,) = below(seeds(*[0.05] * 4, *[0.01] * 6), 0.05)
-    assert one.p == pytest.approx(2 / 64)
-    assert one.effect == pytest.approx(0.8)
 
 
 def test_a_table_is_corrected_together():

@@ -23,15 +23,11 @@ print(jax.config.jax_compilation_cache_dir)
 
 def test_what_was_compiled_is_kept_and_a_users_place_stays(tmp_path):
     told = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
-    told |= {
-        "XDG_CACHE_HOME": str(tmp_path),
-        "HOME": str(tmp_path),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
+    told |= {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    told |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     command = [sys.executable, "-c", CODE]
-    done = subprocess.run(
-        command, check=True, env=told, cwd=tmp_path, capture_output=True, text=True
-    )
+    told_of = {"env": told, "cwd": tmp_path, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=True, **told_of)
     folder = tmp_path / "brns" / "programs"
     assert done.stdout.split() == [str(folder), str(2**27), "mine"]
     assert list(folder.glob("*-cache"))

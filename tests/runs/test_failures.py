@@ -42,9 +42,8 @@ class Marking(Identity):
 @pytest.fixture(scope="module", params=["raises", "marks"])
 def record(request, tmp_path_factory):
     fragile = FRAGILE if request.param == "raises" else replace(FRAGILE, task=Marking())
-    (record,) = brns.run(
-        fragile, 12, out=tmp_path_factory.mktemp("failures") / "run", checkpoint_every=4
-    )
+    out = tmp_path_factory.mktemp("failures") / "run"
+    (record,) = brns.run(fragile, 12, out=out, checkpoint_every=4)
     return record
 
 
@@ -169,9 +168,8 @@ def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estima
         state = estimator.init(box, key)
         for number in (1, 2):
             parents = Population.from_descriptors(box.uniform(jax.random.key(number), 6))
-            children = Population.from_descriptors(
-                box.uniform(jax.random.key(9 + number), 6), number, 6 * number
-            )
+            where = box.uniform(jax.random.key(9 + number), 6)
+            children = Population.from_descriptors(where, number, 6 * number)
             descriptor = children.descriptor.at[2:4].set(places)
             failed = jnp.arange(6) // 2 == 1
             children = children._replace(descriptor=descriptor, failed=failed)

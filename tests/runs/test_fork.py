@@ -48,10 +48,8 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     source = Record(whole / "batch" / "seed0001", one)
     (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
     assert (record.seed, record.seeds, record.metadata.seed_batches, record.last) == (1, [1], 1, 8)
-    assert_array_equal(
-        record.column("offspring.genotype", range(1, 5)),
-        source.column("offspring.genotype", range(1, 5)),
-    )
+    genotypes = [each.column("offspring.genotype", range(1, 5)) for each in (record, source)]
+    assert_array_equal(*genotypes)
     for column in ("offspring.genotype", "survivors.descriptor"):
         found = record.column(column, range(1, 7))
         assert_allclose(found, source.column(column, range(1, 7)), rtol=1e-4, atol=1e-4)
@@ -59,9 +57,8 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
 
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
-    first, still = (
-        replace(HOST, mutate=PolynomialMutation(eta=2.0, rate=rate)) for rate in (0.6, 0.0)
-    )
+    rates = (0.6, 0.0)
+    first, still = (replace(HOST, mutate=PolynomialMutation(2.0, rate)) for rate in rates)
     fork(whole / "one", 6, first, out=tmp_path / "first")
     fork(tmp_path / "first", 6, still, out=tmp_path / "fork", generations=8)
     (record,) = resume(tmp_path / "fork", search=still)
