@@ -209,6 +209,8 @@ def _start(
 
     def begin(locks: contextlib.ExitStack) -> list[ActiveRun]:
         session = metadata.Session(after=0)
+        founders = search.population_size * len(numbers)
+        LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
         begun = side_by_side.to_host([search.begin(jax.random.key(number)) for number in numbers])
         with atomic_directory(path) as hidden:  # there is no run without its founders
             stores = [Store(folder) for folder in seed_folders(hidden, several, numbers)]

@@ -90,15 +90,16 @@ def unpack(digest: str, content: bytes) -> list[str]:
 
 
 def _unpickle(content: bytes) -> Task:
-    environments, task = pickle.loads(content)
+    environments, pickled = pickle.loads(content)
+    task = pickle.loads(pickled)  # whose module, imported now, may register them too
     if environments:
         import gymnasium
 
-        for pickled in environments:
+        for environment in environments:
             with contextlib.suppress(Exception):  # of a module that is not here
-                spec = pickle.loads(pickled)
+                spec = pickle.loads(environment)
                 gymnasium.registry[spec.id] = spec
-    return pickle.loads(task)
+    return task
 
 
 def _call_or_fail(what: str, call: Callable[[], Any]) -> Any:

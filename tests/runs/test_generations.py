@@ -179,14 +179,15 @@ def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, capl
     caplog.set_level("INFO", "brns")
     (record,) = brns.run(HOST, 3, out=tmp_path / "run")
     row = record.frame().iloc[2]
-    first, second, third = [one.message for one in caplog.records]
+    founders, first, second, third = [one.message for one in caplog.records]
+    assert founders == f"{tmp_path}/run: compiling, and evaluating 8 founders"
     assert first.startswith("generation 1 of 3: ")
     assert "left" not in first  # compiling says nothing of what is left
     assert f"generation 2 of 3: coverage {row.coverage_evaluated:.0%} (evaluated), " in second
     assert third.endswith("/s, 0:00:00 left")
     monkeypatch.setattr(progress, "LOGGED_EVERY", 60.0)
     brns.run(HOST, 3, out=tmp_path / "short")
-    assert len(caplog.records) == 3
+    assert len(caplog.records) == 5  # founders alone
 
 
 def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch):

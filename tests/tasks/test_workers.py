@@ -215,7 +215,10 @@ class Heavy(HostIdentity):
     """The world that takes longer than its timeout to unpickle, as with modules that are large."""
 
     def __setstate__(self, state):
+        import gymnasium
+
         time.sleep(1.0)
+        gymnasium.register("Registered-v0", entry_point="nobody:else")  # as a module does
         vars(self).update(state)
 
     def evaluate(self, genotypes, key):

@@ -154,7 +154,12 @@ class GymnasiumTask(eqx.Module):
         genotypes = np.asarray(genotype)[None]
         act = make_actor(env.action_space, self.policy, width_of(env.observation_space), genotypes)
         for _ in self._live(act, [env], [Diary()], self.seed or 0):
-            yield np.asarray(env.render())
+            try:
+                picture = np.asarray(env.render())
+            except Exception as error:
+                what = f"the environment's render raised {type(error).__name__}: {error}"
+                raise ValueError(what) from error
+            yield picture
         env.close()
 
     def _live_apart(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
