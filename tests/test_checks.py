@@ -71,6 +71,7 @@ class Baked(Identity):
 
 
 COUNT = iter(range(100))
+KEY = jax.random.key(0)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,10 @@ COUNT = iter(range(100))
         (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"shape \(8,\).*got \(3,\)"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "not finite"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 .* outside"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result"),
+        (
+            broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))),
+            "result.* 8 of 8",
+        ),
         (Untraceable(), "evaluate is not JAX code"),
         (Baked(), "must give compiled"),
     ],
@@ -89,6 +93,21 @@ COUNT = iter(range(100))
 def test_a_faulty_task_is_refused(task, message):
     with pytest.raises(ValueError, match=message):
         check_task(task)
+
+
+def test_individuals_for_whom_a_task_raises_are_named():
+    def stuck(evaluation, genotypes, key):
+        if (genotypes[:, 0] > middle).any():
+            raise RuntimeError("stuck")
+        return evaluation
+
+    first = np.asarray(HostIdentity().genotype_space.uniform(jax.random.split(KEY)[0], 8))[:, 0]
+    middle = np.sort(first)[5]
+    rows = ", ".join(map(str, np.flatnonzero(first > middle)))
+    message = rf"raised RuntimeError\('stuck'\)\. Alone, 2 of 8 .* rows {rows} .*\n.*failures=0\.1"
+    with pytest.raises(ValueError, match=message) as raised:
+        check_task(broken(stuck))
+    assert isinstance(raised.value.__cause__, RuntimeError)
 
 
 def test_a_simulator_with_a_fixed_number_of_worlds_is_checked_with_so_many():

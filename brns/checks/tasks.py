@@ -1,6 +1,7 @@
 """The check of a task of your own."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -45,15 +46,21 @@ def check_task(
     genotypes = task.genotype_space.uniform(draw, n)
 
     def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""] = key) -> Evaluation:
-        return validate_evaluation(task.evaluate(batch, key), len(batch), task)
+        with explain_tracing(task), _name_raising(task, batch, key):
+            evaluation = task.evaluate(batch, key)
+        return validate_evaluation(evaluation, len(batch), task)
 
     first = evaluate(genotypes)
     _check_values(name, first, box)
     near = {"share": max(tolerance, 1e-3), "least": max(tolerance, 1e-6)}
-    if not _agree(task, evaluate(genotypes), first, tolerance, tolerance).all():
+    again = evaluate(genotypes)
+    agree = _agree(task, again, first, tolerance, tolerance)
+    if not agree.all():
         raise ValueError(
-            f"{name} must give the same result for the same genotypes and key; where a simulator "
-            "cannot, give check_task the tolerance that it needs"
+            f"{name} must give the same result for the same genotypes and key; {(~agree).sum()} of "
+            f"{n} genotypes gave something else, {_describe_distance(again, first, box)}. Some "
+            "simulators take a seed of 0 for none: try another, as in GymnasiumTask(..., seed=1). "
+            "Where a simulator cannot, give check_task the tolerance that it needs"
         )
     for where, batch, row in _vary_batch(task, genotypes, [n - 1] if sizes is None else sizes):
         same = take(evaluate(batch), jnp.flatnonzero(row >= 0))
@@ -64,10 +71,31 @@ def check_task(
                 f"of {agree.size} genotypes gave something else {where}"
             )
     if task.traceable:
-        with explain_tracing(task):
-            compiled = jax.jit(evaluate)(genotypes, key)
+        compiled = jax.jit(evaluate)(genotypes, key)
         if _agree(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
+
+
+@contextlib.contextmanager
+def _name_raising(
+    task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]
+) -> Generator[None, None, None]:
+    """An error of a task on the host says for whom it raises, if alone some raise and some not."""
+    try:
+        yield
+    except Exception as error:
+        n, rows = len(genotypes), []
+        for row in range(0 if task.traceable else n):
+            try:
+                task.evaluate(genotypes[row : row + 1], key)
+            except Exception:
+                rows.append(row)
+        if not 0 < len(rows) < n:
+            raise
+        raise ValueError(
+            f"{type(task).__name__}.evaluate raised {error!r}. Alone, {len(rows)} of {n} "
+            f"individuals raise: rows {', '.join(map(str, rows))} (from 0)"
+        ) from error
 
 
 def _check_values(name: str, evaluation: Evaluation, box: Box) -> None:
@@ -102,6 +130,17 @@ def _vary_batch(
         ("beside other genotypes", beside, np.where(fixed, rows, -1)),
         *((f"in a batch of {size}", genotypes[:size], rows[:size]) for size in sizes),
     ]
+
+
+def _describe_distance(a: Evaluation, b: Evaluation, box: Box) -> str:
+    """How far the results of those who failed in neither are from each other."""
+    living = ~np.asarray(a.failed | b.failed)
+    far = np.abs(np.asarray(a.descriptor - b.descriptor)[living]) / np.asarray(box.high - box.low)
+    fitness = np.abs(np.asarray(a.fitness - b.fitness)[living])
+    return (
+        f"up to {far.max(initial=0):.2g} of the box away and {fitness.max(initial=0):.2g} in "
+        "fitness"
+    )
 
 
 def _agree(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:

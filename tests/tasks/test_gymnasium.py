@@ -22,6 +22,7 @@ from brns.tasks.chunked import Chunked
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
+from gymnasium.wrappers import OrderEnforcing  # noqa: E402
 
 KEY = jax.random.key(0)
 
@@ -335,6 +336,7 @@ class Odd(Corridor):
 
 LINE = Corridor.observation_space
 PLACE = np.zeros(1)
+OLD = type("MultiBinary", (), {"__module__": "gym.spaces", "__repr__": lambda s: "MultiBinary(3)"})
 SAYING = spaces.Dict({"p": LINE, "say": spaces.Sequence(LINE)})
 
 
@@ -352,6 +354,7 @@ SAYING = spaces.Dict({"p": LINE, "say": spaces.Sequence(LINE)})
         (LINE, None, lambda v: (None, *v[1:]), "one of observation_space, Box.* got None"),
         (spaces.Dict({"p": LINE}), {"q": PLACE}, None, "one of observation_space, Dict"),
         (spaces.Sequence(LINE), (), None, r"TransformObservation\(env"),
+        (OLD(), None, None, r"observation_space .* got MultiBinary\(3\) of `gym`\..*shimmy"),
     ],
 )
 def test_odd_environments_are_refused_in_words(space, observation, step, message):
@@ -361,6 +364,41 @@ def test_odd_environments_are_refused_in_words(space, observation, step, message
 
     with pytest.raises(ValueError, match=message):
         evaluate()
+
+
+class Unseeded(Corridor):
+    """The corridor without a seed, as of the old Gym API."""
+
+    def reset(self):
+        return super().reset()[0]
+
+
+class Seeding(Corridor):
+    """Its reset takes a seed, which it gives to a simulator that takes none."""
+
+    def reset(self, *, seed=None, options=None):
+        return Unseeded().reset(seed=seed)
+
+
+class Faulty(Unseeded):
+    """What it raises itself is about something else."""
+
+    def reset(self, **settings):
+        raise TypeError("of the user's")
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (Unseeded, ValueError, r"must take a seed: reset\(seed=0\)\. .* old Gym API .* shimmy's"),
+        (lambda: OrderEnforcing(Unseeded()), ValueError, "must take a seed"),
+        (Seeding, TypeError, r"Unseeded\.reset\(\) got an unexpected keyword argument 'seed'$"),
+        (Faulty, TypeError, "of the user's$"),
+    ],
+)
+def test_only_a_reset_without_a_seed_is_explained(make, error, message):
+    with pytest.raises(error, match=message):
+        corridor(make_env=make).evaluate(np.zeros((1, 2)), KEY)
 
 
 def test_large_images_are_fewer_at_a_time_and_a_word_is_said():

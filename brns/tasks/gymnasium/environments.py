@@ -1,6 +1,7 @@
 """Environments of Gymnasium: made once for each thread, and their values checked."""
 
 import contextlib
+import inspect
 import os
 import threading
 import weakref
@@ -9,9 +10,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 MAKING = threading.Lock()  # held while the standard output is away
+OLD = "An environment of the old Gym API needs a wrapper, such as shimmy's"
 
 
 class Life:
@@ -103,9 +106,29 @@ def make_vector(make_env: Any, n: int) -> VectorEnv:
     return worlds
 
 
+def spaces_of(env: Any, vector: bool) -> tuple[spaces.Space, spaces.Space]:
+    """Of observations and actions; of a vector environment, those of one world."""
+    form = "single_" if vector else ""
+    names = f"{form}observation_space", f"{form}action_space"
+    observed, acted = (getattr(env, name) for name in names)
+    for name, space in zip(names, (observed, acted), strict=True):
+        if not isinstance(space, spaces.Space):
+            package = type(space).__module__.partition(".")[0]
+            raise ValueError(
+                f"{name} must be a space of `gymnasium`; got {space!r:.80} of `{package}`. {OLD}"
+            )
+    return observed, acted
+
+
 def reset(env: Any, seed: int) -> Any:
     """The observation and the info of a reset, if they have the form of Gymnasium's API."""
-    values = env.reset(seed=seed)
+    try:
+        values = env.reset(seed=seed)
+    except TypeError as error:
+        within = getattr(env, "unwrapped", env)
+        if "'seed'" not in str(error) or (_takes_seed(env) and _takes_seed(within)):
+            raise
+        raise ValueError(f"reset must take a seed: reset(seed={seed}). {OLD}") from error
     if type(values) is tuple and len(values) == 2 and isinstance(values[1], dict):
         return values
     raise _format_error("reset must give (observation, info)", values)
@@ -119,14 +142,21 @@ def step(env: Any, action: Any) -> Any:
     raise _format_error("step must give (observation, reward, terminated, truncated, info)", values)
 
 
+def _takes_seed(env: Any) -> bool:
+    try:
+        inspect.signature(env.reset).bind(seed=0)
+    except TypeError:
+        return False
+    except ValueError:
+        pass  # C code has no signature
+    return True
+
+
 def _format_error(expected: str, values: Any) -> ValueError:
     got = type(values).__name__
     if isinstance(values, tuple):
         got = f"({', '.join(type(value).__name__ for value in values)})"
-    return ValueError(
-        f"{expected}, the info a dict; got {got}. An environment of the old Gym API needs a "
-        "wrapper, such as shimmy's"
-    )
+    return ValueError(f"{expected}, the info a dict; got {got}. {OLD}")
 
 
 def look_at(watch: Callable[[Any], Any], env: Any) -> np.ndarray:

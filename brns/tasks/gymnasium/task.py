@@ -19,7 +19,15 @@ from brns.core.evaluation import validate_evaluation
 from brns.settings.differences import short_repr
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
-from brns.tasks.gymnasium.environments import Worlds, look_at, make_single, make_vector, reset, step
+from brns.tasks.gymnasium.environments import (
+    Worlds,
+    look_at,
+    make_single,
+    make_vector,
+    reset,
+    spaces_of,
+    step,
+)
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
 from brns.tasks.gymnasium.numbers import check_numbers, limits_of, make_flatten, width_of
 from brns.tasks.policy import FeedForward, Genotypes
@@ -255,9 +263,7 @@ class GymnasiumTask(eqx.Module):
 
     def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
-        if self.vector:
-            return self._world(n).single_observation_space, self._world(n).single_action_space
-        return self._world(0).observation_space, self._world(0).action_space
+        return spaces_of(self._world(n if self.vector else 0), self.vector)
 
     def _find_box(self, observed: spaces.Space, acted: spaces.Space) -> Box:
         """Where behaviors lie, if `describe` knows it."""
