@@ -261,7 +261,7 @@ def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, m
     gc.set_threshold(700, 10, 10)  # as users have it
     try:
         for saved in brns.generations(
-            SEARCHES["counts"], 50, out=tmp_path / "run", checkpoint_every=20
+            SEARCHES["counts"], 50, out=tmp_path / "run", checkpoint_every=10
         ):
             if saved.number == 5:
                 tracemalloc.start()
