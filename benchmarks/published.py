@@ -95,8 +95,8 @@ here they lie in a random order.
 *Folded*: genes reach to ±10.24, a gene beyond ±5.12 counts as 5.12 / x, and all founders are 0, as
 in pyribs' table, whose genes have no bound. *Bounded*: genes in ±5.12, founders uniform. Bounded
 genes make the world easier: polynomial mutation leaves many of them on their bounds, where the sums
-are largest. Only *folded* is to be held against the published numbers. *±51.2* and *±512* are
-folded too, with genes that reach so far: steps of mutation grow with the box.
+are largest. Only *folded* is to be held against the published numbers. *Box of 51.2* and
+*of 512* are folded too, with genes that reach so far: steps of mutation grow with the box.
 
 pyribs' methods have the settings of its `examples/sphere.py`, by which its table was made: 15
 strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. They need
@@ -161,7 +161,7 @@ TERMS = {"folded": (LinearProjection(), ZEROS), "bounded": (Bounded(), UniformFo
 TERMS |= {f"{d} measures": (LinearProjection(measures=d), ZEROS) for d in (10, 20, 50)}
 TERMS |= {"folded, shuffled": (Shuffled(), ZEROS)}
 TERMS |= {f"{d} measures, shuffled": (Shuffled(measures=d), ZEROS) for d in (10, 20, 50)}
-TERMS |= {f"±{x:g}, shuffled": (Shuffled(furthest=x), ZEROS) for x in (51.2, 512.0)}
+TERMS |= {f"box of {x:g}, shuffled": (Shuffled(furthest=x), ZEROS) for x in (51.2, 512.0)}
 
 
 @eqx.filter_jit
