@@ -1,6 +1,7 @@
 """The numbers of runs, by method, and their pictures."""
 
 import datetime
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from pydantic_core import to_json
 from rich.table import Table
 
 from brns.cli.screen import console, say
-from brns.formatting import format_number
+from brns.formatting import escape_control, format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.saturation import SATURATED
@@ -34,6 +35,8 @@ DETAILS = (
 SELDOM = 0.05
 """the share of later generations below which novelty that comes back is little;
 as in the reproduction's claims"""
+KINDS = 3
+"""of errors, that are told; the others are counted together"""
 NOTHING = 1e-9
 """what is below it is 0"""
 VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
@@ -112,16 +115,33 @@ def _draw(directory: Path, records: Sequence[Record], redraw: bool) -> None:
 
 
 def _tell_failures(record: Record) -> str:
-    """Who failed in a run, and where to read why; empty where nobody did."""
+    """How many failed in a run, of which errors, and where to read more; empty where nobody did."""
     failures = record.failures
     if not failures:
         return ""
-    ids = ["a founder" if failure.id < 0 else str(failure.id) for failure in failures]
-    first = f"{', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''}"
+    errors = count_errors([failure.text for failure in failures])
     return (
-        f"{len(ids)} individuals failed ({first}), and were neither learned nor selected: "
+        f"{len(failures)} individuals failed: {errors}; they were neither learned nor selected. "
         f"{record.path / 'failed'} has their genotypes and tracebacks, as record.failures"
     )
+
+
+def count_errors(texts: Sequence[str]) -> str:
+    """How often each error came, by the last line of its text, the most frequent first; errors
+    that differ only in their numbers are one.
+    """
+    kinds: dict[str, list[str]] = {}
+    for text in texts:
+        line = text.strip().splitlines()[-1].rpartition("(rows from 0) ")[2]
+        kinds.setdefault(re.sub(r"[\W\d]+", " ", line), []).append(escape_control(line))
+    ranked = sorted(kinds.values(), key=len, reverse=True)
+    words = [
+        f"{len(lines)} {'such as ' if len(set(lines)) > 1 else ''}{lines[0]}"
+        for lines in ranked[:KINDS]
+    ]
+    if rest := sum(map(len, ranked[KINDS:])):
+        words.append(f"and {rest} more")
+    return ", ".join(words)
 
 
 def _make_title(label: str, record: Record) -> str:

@@ -88,6 +88,10 @@ class ActiveRun:
                 record.store.remove("states", other)
         record.metadata.generations = max(record.planned, generations)
         if number < generations:
+            for last in record.metadata.sessions[-1:]:
+                if last.ended is None:  # killed; what it saved last may be overwritten from now on
+                    last.ended = record.store.span(last.began, None)[1].isoformat()
+                    last.status = "interrupted"
             record.metadata.sessions.append(session.model_copy())
         metadata.write(record.store, record.metadata)
         run._begin_rows()

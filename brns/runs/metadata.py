@@ -55,7 +55,7 @@ class Session(pydantic.BaseModel):
     """the generation that it went on from"""
     began: str = pydantic.Field(default_factory=now)
     ended: str | None = None
-    """None of a session that goes on, and of one that was killed"""
+    """None of a session that goes on, and of one that was killed until the run is resumed"""
     status: Status = "running"
     reason: str = ""
     """of a session that failed, the error"""

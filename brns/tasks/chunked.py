@@ -129,7 +129,7 @@ class Chunked(Wrapper):
         if self.executor and batch.seconds < QUICK * len(chunks):
             _tell_once(
                 f"{self._name} is quicker than a chunk's way to a worker and back: take larger "
-                "chunks, or no workers"
+                "chunks (chunk=), or no workers (on the command line, leave --workers out)"
             )
         return Evaluation(*map(jnp.asarray, batch.columns))
 

@@ -17,7 +17,7 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
-from brns.cli.conclusion import verdicts
+from brns.cli.conclusion import count_errors, verdicts
 from brns.cli.sources import class_settings, settings_of
 from brns.cli.user_code import default_out, name_resume
 from brns.metrics.measures import summary
@@ -53,6 +53,23 @@ def test_a_verdict_says_what_the_numbers_mean():
         "1 of 3 seeds"
     )
     assert verdicts([{"age": 3.0}]) == []
+
+
+def test_failures_are_counted_by_error():
+    where = "Ball.evaluate of individuals 3 to 3 of 26 (rows from 0)"
+    lost = f"{where} raised RuntimeError: lost\nIn the worker:\nTraceback\n  ball()\n{{}}\n"
+    texts = [
+        f"{where} took more than timeout=2.0 seconds, and was killed",
+        *(lost.format(f"RuntimeError: lost at {number}.5") for number in range(4)),
+        *[lost.format("ZeroDivisionError")] * 3,
+        "a descriptor that is not finite: [nan 1.0]",
+        "a descriptor that is not finite: [nan 2.25]",
+    ]
+    assert count_errors(texts) == (
+        "4 such as RuntimeError: lost at 0.5, 3 ZeroDivisionError, "
+        "2 such as a descriptor that is not finite: [nan 1.0], and 1 more"
+    )
+    assert count_errors(texts[:1]) == "1 took more than timeout=2.0 seconds, and was killed"
 
 
 def test_several_runs_and_a_folder_of_runs_are_shown(folder, tmp_path):

@@ -3,16 +3,16 @@
 import datetime
 import json
 import os
-import time
 from dataclasses import replace
 
 import pytest
-from files import bits
+from files import bits, rewrite
 from searches import HOST
 from worlds import HostIdentity
 
 import brns
 from brns import Record, RecordError
+from brns.cli.listing import list_runs
 from brns.runs.store import Store
 
 
@@ -95,15 +95,23 @@ def test_a_loop_that_is_left_has_stopped_its_run(tmp_path):
 
 
 def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_saved(tmp_path):
-    brns.run(HOST, 2, out=tmp_path / "run", progress=False)
-    record = Record(tmp_path / "run")
-    facts = json.loads((tmp_path / "run" / "run.json").read_text())
-    facts["sessions"][0] |= {"ended": None, "status": "running"}
-    record.metadata = type(record.metadata).model_validate_json(json.dumps(facts))
-    brns.runs.metadata.write(record.store, record.metadata)
-    os.utime(tmp_path / "run" / "generations" / "000002.npz", (time.time() + 60,) * 2)
+    (record,) = brns.run(HOST, 3, out=tmp_path / "run", checkpoint_every=1, progress=False)
+    began = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    facts = json.loads(record.metadata.model_dump_json())
+    facts["sessions"][0] |= {"began": began.isoformat(), "ended": None, "status": "running"}
+    rewrite(record.path, facts)
+    os.utime(record.store.file("generations", 3), (began.timestamp() + 60,) * 2)
+    record.store.remove("states", 3)  # so that generation 3 is written again
     assert record.status == "interrupted"
-    assert 58 < record.seconds < 70
+    assert record.seconds == pytest.approx(60, abs=1e-3)
+    (record,) = brns.resume(record, 4, search=HOST, progress=False)
+    first, second = record.metadata.sessions
+    assert (first.status, second.after, second.status) == ("interrupted", 2, "finished")
+    again = datetime.datetime.fromisoformat(second.ended)
+    again -= datetime.datetime.fromisoformat(second.began)
+    assert record.seconds == pytest.approx(60 + again.total_seconds(), abs=1e-3)
+    (line,) = list_runs(record.path)
+    assert line.seconds == pytest.approx(record.seconds)
 
 
 def test_a_run_that_cannot_be_saved_raises_that_error_and_no_other(tmp_path, monkeypatch):

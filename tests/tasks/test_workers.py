@@ -87,6 +87,7 @@ def test_a_task_that_is_too_quick_for_workers_is_told_once(shared, capsys):
         Chunked(task, chunk=13, executor=shared).evaluate(GENOTYPES, KEY)
     told = capsys.readouterr().err
     assert told.count("Quick.evaluate is quicker than") == 1
+    assert "take larger chunks (chunk=), or no workers (on the command line, leave" in told
     assert "Slow" not in told
 
 
