@@ -121,7 +121,7 @@ def grown(
         seconds = math.nan
         if not known or predicted(known, size) < limit:
             measure_ms(call, least=0)  # compiles
-            seconds = statistics.median(measure_ms(call, least=0)[0] for _ in range(3)) / 1000
+            seconds = statistics.median(measure_ms(call, least=0.2)[0] for _ in range(3)) / 1000
             known.append((size, seconds))
         yield Point(grows, method, size, 1000 * seconds, memory)
 
