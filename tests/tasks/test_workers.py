@@ -324,6 +324,7 @@ def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
         begun.append(time.monotonic())
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     threading.Thread(target=press).start()
     hanging = Chunked(Faulty("hangs", flag=str(tmp_path / "met")), executor=shared)
     with pytest.raises(KeyboardInterrupt):
