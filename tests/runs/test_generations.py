@@ -160,6 +160,8 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
 
 
 def test_another_total_is_told_with_what_it_does(tmp_path, caplog):
+    caplog.set_level("WARNING", "brns")
+
     def told(total):
         caplog.clear()
         brns.run(HOST, total, out=tmp_path / "run", exist="resume")
