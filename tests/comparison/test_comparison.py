@@ -113,6 +113,7 @@ def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
         again(compared, **changed)
 
 
+@pytest.mark.slow
 def test_what_a_method_compiled_does_not_stay(compared, tmp_path):
     programs, short = get_backend().live_executables, {"seeds": 1, "generations": 2}
     again(compared, methods={"near": brns.PopulationKNN(k=3)}, out=tmp_path / "once", **short)

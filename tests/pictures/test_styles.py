@@ -104,6 +104,7 @@ def test_every_figure_tells_its_numbers(name, near, archived):
         assert_allclose(axes[0].collections[0].get_offsets(), behaviors)
 
 
+@pytest.mark.slow
 def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
     monkeypatch.setattr("brns.pictures.gather.DIMENSIONS", (2, 3))
     runs = [near[0], archived[0]]

@@ -28,6 +28,7 @@ def small(monkeypatch):
     monkeypatch.setattr(timing, "K", 1)  # compiles sooner
 
 
+@pytest.mark.slow
 def test_an_archive_grows_by_ten_a_generation(small, tmp_path):
     timing.follow(timing.Session(tmp_path), 40)
     found = [row for row in read_csv(tmp_path / "cost-over-time.csv") if row["method"] == KNN]

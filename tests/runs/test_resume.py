@@ -253,6 +253,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
     assert capsys.readouterr().err == ""  # it names no folder
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
     """JAX's arrays, Python's and NumPy's, of generation 20 and 30 later.
     Resuming compiles at first."""
