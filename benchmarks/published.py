@@ -109,25 +109,22 @@ COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds 
 With `--seeds 0` it writes this page of what is there."""
 
 
-class Bounded(LinearProjection):
-    """Genes that are never folded."""
-
-    @property
-    def genotype_space(self) -> Box:
-        return Box(np.full(self.genes, -BOUND), np.full(self.genes, BOUND))
-
-
-class Shuffled(LinearProjection):
-    """Genes of one measure that are no neighbours,
-    so that two-point crossover cannot keep them together.
+class Reaching(LinearProjection):
+    """Genes with another bound: at `BOUND` they are never folded; a box that is wider than the
+    reach of the sums has more to search.
     """
 
     furthest: float = 2 * BOUND
-    """the bound of a gene: a box that is wider than the reach of the sums has more to search"""
 
     @property
     def genotype_space(self) -> Box:
         return Box(np.full(self.genes, -self.furthest), np.full(self.genes, self.furthest))
+
+
+class Shuffled(Reaching):
+    """Genes of one measure that are no neighbours,
+    so that two-point crossover cannot keep them together.
+    """
 
     def evaluate(self, genotypes: jax.Array, key: jax.Array) -> Evaluation:
         order = np.random.default_rng(0).permutation(self.genes)
@@ -157,7 +154,10 @@ def cells_of(task: LinearProjection) -> Cells | Nearest:
 
 
 ZEROS = GivenFounders(np.zeros((INDIVIDUALS, LinearProjection().genes)))
-TERMS = {"folded": (LinearProjection(), ZEROS), "bounded": (Bounded(), UniformFounders())}
+TERMS = {
+    "folded": (LinearProjection(), ZEROS),
+    "bounded": (Reaching(furthest=BOUND), UniformFounders()),
+}
 TERMS |= {f"{d} measures": (LinearProjection(measures=d), ZEROS) for d in (10, 20, 50)}
 TERMS |= {"folded, shuffled": (Shuffled(), ZEROS)}
 TERMS |= {f"{d} measures, shuffled": (Shuffled(measures=d), ZEROS) for d in (10, 20, 50)}

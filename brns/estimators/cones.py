@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
+from brns.estimators.features import draw_axes
+
 MOST_GROUPS = 4  # of directions that a table has; by turns one has two, three and four
 DIRECTIONS = 16  # of a group
 SPREAD = 0.7  # of the cones' tips, in standard deviations of the founders
@@ -36,9 +38,8 @@ def draw_cones(key: Key[Array, ""], tables: int, directions: int) -> Cones:
     """
     choose, place, row = jax.random.split(key, 3)
     number = min(DIRECTIONS, directions)
-    draw = jax.vmap(lambda key: jax.random.permutation(key, directions)[:number])
-    axis = draw(jax.random.split(choose, (tables, MOST_GROUPS)).reshape(-1))
-    axis = axis.reshape(tables, MOST_GROUPS, number).astype(jnp.int32)
+    axis = draw_axes(choose, tables * MOST_GROUPS, directions, number)
+    axis = axis.reshape(tables, MOST_GROUPS, number)
     shift = SPREAD * jax.random.normal(place, axis.shape, jnp.float32)
     groups = 2 + np.arange(tables) % (MOST_GROUPS - 1)
     has = np.arange(MOST_GROUPS) < groups[:, None]

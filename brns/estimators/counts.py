@@ -17,6 +17,7 @@ from brns.estimators.features import (
     Frame,
     check_have_learned,
     check_mergeable,
+    draw_axes,
     fit_frame,
     frame_from_box,
     is_new,
@@ -142,8 +143,8 @@ class VisitCounts(eqx.Module):
         blocks = max(1, direction.shape[1] // d)
         number = jnp.arange(total - cones, dtype=jnp.int32)
         first = d + number // 2 % blocks * d  # of the directions that one grid's axes are among
-        turned = _draw_axes(choose_turned, total - cones, min(d, DIRECTIONS), axes)
-        coordinates = _draw_axes(choose, total - cones, d, axes)
+        turned = draw_axes(choose_turned, total - cones, min(d, DIRECTIONS), axes)
+        coordinates = draw_axes(choose, total - cones, d, axes)
         axis = jnp.where(number[:, None] % 2, first[:, None] + turned, coordinates)
         shift = jax.random.uniform(place, axis.shape, jnp.float32)
         multiplier = jax.random.bits(row, axis.shape, jnp.uint32) | 1
@@ -279,7 +280,7 @@ class VisitCounts(eqx.Module):
         Grid by grid, since the counters of one are in a processor's nearest cache.
         """
         frame, grids = state.frame, state.grids
-        offset, cells, box = jax.lax.optimization_barrier(self._pitched(state))
+        offset, cells, unit, box = jax.lax.optimization_barrier(self._pitched(state))
         points = jnp.clip((descriptors - frame.center) * box, -FURTHEST, FURTHEST)
         fixed = jnp.round(points / UNIT)
         high = jnp.round(fixed / LIMB)
@@ -300,7 +301,7 @@ class VisitCounts(eqx.Module):
 
         mixed = jax.lax.map(hash_cells, (grids.axis, offset, cells, grids.multiplier))
         spread = _narrow(frame) / 3**0.5
-        in_cones = hash_cones(grids.cones, along, UNIT * LIMB / _lengths(state), spread)
+        in_cones = hash_cones(grids.cones, along, unit, spread)
         mixed = jnp.concatenate([mixed, in_cones])
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
@@ -309,8 +310,15 @@ class VisitCounts(eqx.Module):
 
     def _pitched(
         self, state: Counts
-    ) -> tuple[Float[Array, "grids axes"], Float[Array, "grids axes"], Float[Array, " d"]]:
-        """Shifts in the unit of `along`, cells in one such unit, and half boxes in one of b's."""
+    ) -> tuple[
+        Float[Array, "grids axes"],
+        Float[Array, "grids axes"],
+        Float[Array, " directions"],
+        Float[Array, " d"],
+    ]:
+        """Shifts in the unit of `along`, cells in one such unit, that unit of each axis in half
+        boxes, and half boxes in a unit of b's.
+        """
         frame, grids = state.frame, state.grids
         total, axes = grids.axis.shape
         finest, coarsest = axes * self.cell_sizes[0], self.cell_sizes[1]
@@ -320,19 +328,16 @@ class VisitCounts(eqx.Module):
         narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
         sizes = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
         pitch *= narrower[sizes[np.arange(total) // 2 % len(sizes)]]
-        cells = UNIT * LIMB / (_lengths(state)[grids.axis] * pitch[:, None])
-        return grids.shift / cells, cells, 2 / (frame.space.high - frame.space.low)
+        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=0))
+        length = jnp.concatenate([jnp.ones_like(frame.center), length])
+        cells = UNIT * LIMB / (length[grids.axis] * pitch[:, None])
+        box = 2 / (frame.space.high - frame.space.low)
+        return grids.shift / cells, cells, UNIT * LIMB / length, box
 
 
 def _narrow(frame: Frame) -> Float[Array, ""]:
     """The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times."""
     return jnp.minimum(frame.scale / 3**0.5, 1.0)
-
-
-def _lengths(state: Counts) -> Float[Array, " axes"]:
-    """Of the vectors along which axes lie: coordinates, then directions."""
-    length = jnp.sqrt(jnp.sum(state.grids.direction.astype(jnp.float32) ** 2, axis=0))
-    return jnp.concatenate([jnp.ones_like(state.frame.center), length])
 
 
 def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
@@ -346,13 +351,6 @@ def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
     # Of many thousand dimensions only the largest entries are left, as in a sparse projection.
     scale = jnp.maximum(LONGEST / sums, 0.25 * (d > DIRECTIONS))
     return jnp.trunc(direction * scale).astype(jnp.int16)
-
-
-def _draw_axes(key: Key[Array, ""], grids: int, number: int, axes: int) -> Int[Array, "grids axes"]:
-    """For each grid so many of the first numbers, drawn without replacement."""
-    keys = jax.random.split(key, grids)
-    drawn = jax.vmap(lambda key: jax.random.permutation(key, number)[:axes])(keys)
-    return drawn.astype(jnp.int32)
 
 
 def _roots(grids: int) -> Int[np.ndarray, " bins"]:

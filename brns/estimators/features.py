@@ -86,6 +86,22 @@ def to_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n 
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
+def draw_axes(key: Key[Array, ""], times: int, number: int, axes: int) -> Int[Array, "times axes"]:
+    """So many times some of the first numbers, drawn without replacement.
+
+    Args:
+        key: of the draws.
+        times: how often.
+        number: of how many.
+        axes: how many each time.
+
+    Returns:
+        `(times, axes)`.
+    """
+    draw = jax.vmap(lambda key: jax.random.permutation(key, number)[:axes])
+    return draw(jax.random.split(key, times)).astype(jnp.int32)
+
+
 def is_new(
     seen: Int[Array, ""], newest: Int[Array, ""], population: Population
 ) -> Bool[Array, " n"]:

@@ -1,7 +1,6 @@
 """What can be set of a part by name, and the part with it changed."""
 
 import ast
-import contextlib
 import dataclasses
 import functools
 import inspect
@@ -21,9 +20,7 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
         return {}
     hints, meanings = typing.get_type_hints(part), {}
     for base in reversed([base for base in part.__mro__ if dataclasses.is_dataclass(base)]):
-        with contextlib.suppress(OSError, TypeError):  # without a source in a file
-            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-            meanings |= read_field_docstrings(definition)
+        meanings |= _read_meanings(base)
     return {
         field.name: (hints[field.name], meanings.get(field.name, ""))
         for field in dataclasses.fields(part)
@@ -97,6 +94,16 @@ def is_plain(hint: Any, functions: bool = False) -> bool:
     if kind is Callable:
         return functions
     return bool(inner) and all(is_plain(each, functions) for each in inner)
+
+
+@functools.cache
+def _read_meanings(part: type) -> dict[str, str]:
+    """The string under each field of a class itself; none without a source in a file."""
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+    except (OSError, TypeError):
+        return {}
+    return read_field_docstrings(definition)
 
 
 def read_field_docstrings(part: ast.AST) -> dict[str, str]:
