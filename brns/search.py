@@ -35,6 +35,12 @@ from brns.core import (
     Task,
 )
 from brns.core.evaluation import check_shape, validate_evaluation
+from brns.core.failures import (
+    copy_parents_where_failed,
+    mask_failed,
+    rank_failed_last,
+    replace_failed,
+)
 from brns.core.novelty import init_estimator, score_novelty, update_estimator
 from brns.core.population import initial_generation, make_individuals, take, unite
 from brns.estimators.counts import VisitCounts
@@ -157,32 +163,11 @@ class NoveltySearch(eqx.Module):
         _check_given(key)
         draw, evaluate, estimate = keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
-        credit = self.mixture.initial_credit()
         genotype = self.founders(draw, n, space)
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_inside("founders", self.founders, genotype, space)
-        with explain_tracing(self.task):
-            evaluation = validate_evaluation(self.task.evaluate(genotype, evaluate), n, self.task)
-        lost = [genotype[:0]]
-        while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
-            rows = jnp.flatnonzero(evaluation.failed)
-            lost.append(genotype[rows])
-            living = genotype[~evaluation.failed]
-            if not len(living) or sum(map(len, lost)) >= n:
-                raise ValueError(
-                    f"{sum(map(len, lost))} founders failed, of a population of {n}: mend the "
-                    "task, or begin with founders that it can evaluate"
-                )
-            vary = jax.random.fold_in(draw, len(lost))
-            mutants, *_ = self.mixture.vary(
-                vary, credit, living[jnp.arange(n) % len(living)], space
-            )
-            others = jnp.asarray(mutants, jnp.float32)[rows]
-            after = validate_evaluation(self.task.evaluate(others, evaluate), len(rows), self.task)
-            genotype = genotype.at[rows].set(others)
-            columns = zip(evaluation, after, strict=True)
-            evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
+        genotype, evaluation, lost = self._evaluate_founders(genotype, evaluate, draw)
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with compiling("estimator", self.estimator):
             population, state = _init_estimator(
@@ -190,7 +175,8 @@ class NoveltySearch(eqx.Module):
             )
         if not isinstance(population.id, Tracer):
             check_finite(0, initial_generation(population))
-        return SearchState(jnp.int32(0), population, state, credit), jnp.concatenate(lost)
+        credit = self.mixture.initial_credit()
+        return SearchState(jnp.int32(0), population, state, credit), lost
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
         """One generation.
@@ -268,6 +254,35 @@ class NoveltySearch(eqx.Module):
         if not isinstance(after.generation, Tracer):
             check_generation(self, int(after.generation), generation)
         return after, generation
+
+    def _evaluate_founders(
+        self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]
+    ) -> tuple[Float[Array, "n p"], Evaluation, Float[Array, "f p"]]:
+        """Founders that live with what the task says of them, and the genotypes of those that
+        failed, in whose places there are mutants of the others.
+        """
+        n, space = self.population_size, self.task.genotype_space
+        with explain_tracing(self.task):
+            evaluation = validate_evaluation(self.task.evaluate(genotype, key), n, self.task)
+        lost = [genotype[:0]]
+        while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
+            rows = jnp.flatnonzero(evaluation.failed)
+            lost.append(genotype[rows])
+            living = genotype[~evaluation.failed]
+            if not len(living) or sum(map(len, lost)) >= n:
+                raise ValueError(
+                    f"{sum(map(len, lost))} founders failed, of a population of {n}: mend the "
+                    "task, or begin with founders that it can evaluate"
+                )
+            parents = living[jnp.arange(n) % len(living)]
+            again = jax.random.fold_in(vary, len(lost))
+            mutants, *_ = self.mixture.vary(again, self.mixture.initial_credit(), parents, space)
+            mutants = jnp.asarray(mutants, jnp.float32)[rows]
+            after = validate_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
+            genotype = genotype.at[rows].set(mutants)
+            columns = zip(evaluation, after, strict=True)
+            evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
+        return genotype, evaluation, jnp.concatenate(lost)
 
     @property
     def mixture(self) -> MixedMutation:
@@ -367,7 +382,7 @@ def _tell(
         mate=offspring.mate,
         operator=offspring.operator.astype(jnp.int8),
     )
-    children = _fill_failed(children, parents)
+    children = copy_parents_where_failed(children, parents)
     union = unite(parents, children)
     with compiling("estimator", estimator):
         novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
@@ -375,38 +390,17 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     with compiling("select", select):
-        rows = select(_rank_failed_last(union), mu)
+        rows = select(rank_failed_last(union), mu)
     check_rows(select, rows, mu)
-    rows = _replace_failed(union, _fill_absent(rows, mu + n))
+    rows = replace_failed(union, _fill_absent(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     with compiling("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
     check_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
     credit = mixture.update_credit(state.credit, offspring.operator, survived[mu:])
-    generation = generation._replace(offspring=_mask_failed(generation.offspring))
+    generation = generation._replace(offspring=mask_failed(generation.offspring))
     return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation
-
-
-def _fill_failed(children: Population, parents: Population) -> Population:
-    """The children, those that failed with a parent's numbers, so that nobody computes with NaN."""
-    like = jnp.arange(len(children.id)) % len(parents.id)
-    return children._replace(
-        descriptor=jnp.where(
-            children.failed[:, None], parents.descriptor[like], children.descriptor
-        ),
-        fitness=jnp.where(children.failed, parents.fitness[like], children.fitness),
-        solved=children.solved & ~children.failed,
-    )
-
-
-def _rank_failed_last(union: Population) -> Population:
-    """The union, of which those who failed are no better than the last of the others."""
-
-    def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:
-        return jnp.where(union.failed, jnp.min(jnp.where(union.failed, jnp.inf, column)), column)
-
-    return union._replace(novelty=lowered(union.novelty), fitness=lowered(union.fitness))
 
 
 def _fill_absent(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
@@ -414,22 +408,3 @@ def _fill_absent(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
     rows = jnp.asarray(rows)
     present = (rows >= 0) & (rows < number)
     return jnp.where(present, rows, jnp.clip(rows[jnp.argmax(present)], 0, number - 1))
-
-
-def _replace_failed(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
-    """The selected rows; in place of those who failed the most novel of those not selected."""
-    selected = jnp.zeros(len(union.id), bool).at[rows].set(True)
-    others = jnp.lexsort((-union.novelty, union.failed | selected))
-    failed = union.failed[rows]
-    number = jnp.cumsum(failed) - 1
-    return jnp.where(failed, others[number], rows)
-
-
-def _mask_failed(offspring: Population) -> Population:
-    """The offspring as a record has them: of those who failed nothing was measured."""
-    failed, nothing = offspring.failed, jnp.float32(jnp.nan)
-    return offspring._replace(
-        descriptor=jnp.where(failed[:, None], nothing, offspring.descriptor),
-        fitness=jnp.where(failed, nothing, offspring.fitness),
-        novelty=jnp.where(failed, nothing, offspring.novelty),
-    )

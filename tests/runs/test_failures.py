@@ -16,10 +16,10 @@ from worlds import Fragile, HostIdentity, Identity
 import brns
 from brns.checks.tasks import check_task
 from brns.core import Population
+from brns.core.failures import replace_failed
 from brns.core.population import unite
 from brns.metrics.measures import summary
 from brns.operators.selection import Elitist, Generational
-from brns.search import _replace_failed
 from brns.tasks.chunked import Chunked
 
 FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.VisitCounts(grids=8))
@@ -141,7 +141,7 @@ def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
         novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
         failed=jnp.array([False] * 4 + [True] * 3 + [False]),
     )
-    rows = _replace_failed(union, select(union, 4))
+    rows = replace_failed(union, select(union, 4))
     assert not union.failed[rows].any()
     assert len(set(rows.tolist())) == 4
     if isinstance(select, Generational):
