@@ -200,26 +200,12 @@ def push_t() -> brns.Task:
     )
 
 
-def panda() -> brns.Task:
-    """An arm, which prints whenever it is made; the behavior is where its hand ends,
-    in three dimensions.
-    """
-    space = brns.Box([-1.5] * 3, [1.5] * 3)
-    return brns.GymnasiumTask(
-        "panda_gym:PandaReach-v3",
-        describe=brns.Waypoints(select=(0, 1, 2)),
-        behavior_space=space,
-        steps=50,
-    )
-
-
 WORLDS = {
     "kheperax": OtherWorld("kheperax 0.2", kheperax, (0, 0), (1, 1), 50, 100, 100),
     "hard-maze": OtherWorld("gymnasium-hardmaze", hard_maze, (0, 0), (600, 600), 30, 50, 60),
     "point-maze": OtherWorld("Gymnasium-Robotics", point_maze, (-4, -4), (4, 4), 40, 50, 60),
     "four-rooms": OtherWorld("MiniGrid", four_rooms, (0, 0), (19, 19), 19, 50, 60),
     "push-t": OtherWorld("gym-pusht", push_t, (0, 0), (512, 512), 20, 50, 60),
-    "panda-reach": OtherWorld("panda-gym", panda, (-1, -1), (1, 1), 30, 50, 60),
     "gymnax-car": OtherWorld("gymnax", gymnax_car, (-1.2, -0.07), (0.6, 0.07), 40, 50, 100),
     "jumanji-maze": OtherWorld("jumanji", jumanji_maze, (0, 0), (9, 9), 9, 50, 100),
 }
