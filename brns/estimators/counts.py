@@ -64,6 +64,19 @@ class Counts(NamedTuple):
     """the latest generation of birth among them; -1 before the first update"""
 
 
+class Scales(NamedTuple):
+    """How long axes and the cells on them are."""
+
+    box: Float[Array, " d"]
+    """half boxes in one unit of a descriptor"""
+    unit: Float[Array, " axes"]
+    """of coordinates and directions, in half boxes"""
+    cells: Float[Array, "grids axes"]
+    """in one such unit"""
+    shift: Float[Array, "grids axes"]
+    """of a grid, in such units"""
+
+
 class VisitCounts(eqx.Module):
     r"""Novelty as the rarity of visits, in random grids of every scale.
 
@@ -139,7 +152,7 @@ class VisitCounts(eqx.Module):
         axes = min(d, self.grid_dims)
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
         cones = total // 8 if d > FEW else 0
-        direction = _directions(turn, d)
+        direction = _draw_directions(turn, d)
         blocks = max(1, direction.shape[1] // d)
         number = jnp.arange(total - cones, dtype=jnp.int32)
         first = d + number // 2 % blocks * d  # of the directions that one grid's axes are among
@@ -160,7 +173,7 @@ class VisitCounts(eqx.Module):
 
         Whoever of the population is not learned yet counts as a visit.
         """
-        novelty = self._rarity(self._count(state, population), descriptors)
+        novelty = self._rarity(self._count_new(state, population), descriptors)
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
 
     def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -180,7 +193,7 @@ class VisitCounts(eqx.Module):
         `NoveltyEstimator.update`.
         """
         # In the order in which the loop scored them, so that the compiler does both at once.
-        state = self._count(state, unite(generation.parents, generation.offspring))
+        state = self._count_new(state, unite(generation.parents, generation.offspring))
         return state._replace(newest=jnp.max(generation.offspring.born))
 
     def island(self, state: Counts) -> Counts:
@@ -247,100 +260,99 @@ class VisitCounts(eqx.Module):
             visits = np.zeros(tables * self.rows, np.int32)
         else:
             visits = np.array(earlier.visits)
-        place = eqx.filter_jit(self._place)
+        find_counters = eqx.filter_jit(self._find_counters)
         counted = (rows[np.isfinite(rows).all(axis=1)] for rows in descriptors)
-        for part in _chunks(counted if state.seen else ()):
+        for part in _cut_into_chunks(counted if state.seen else ()):
             padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size: compiled once
-            places = np.asarray(place(state, jnp.asarray(padded)))[:, : len(part)]
-            np.add.at(visits, places.ravel(), np.int32(1))
+            counters = np.asarray(find_counters(state, jnp.asarray(padded)))[:, : len(part)]
+            np.add.at(visits, counters.ravel(), np.int32(1))
         return state._replace(visits=jnp.asarray(visits))
 
     def _rarity(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
         """M, from a sum of integers."""
-        visits = state.visits.at[self._place(state, descriptors)].get(mode="promise_in_bounds")
+        counters = self._find_counters(state, descriptors)
+        visits = state.visits.at[counters].get(mode="promise_in_bounds")
         bits = jax.lax.bitcast_convert_type(visits.astype(jnp.float32) + 1, jnp.int32)
-        table = _roots(len(visits))
+        table = _tabulate_rarity(len(visits))
         bins = (bits >> (23 - MANTISSA)) - (127 << MANTISSA)
         roots = jnp.asarray(table).at[bins].get(mode="promise_in_bounds")
         total = jnp.sum(roots, axis=0, dtype=jnp.int32).astype(jnp.float32)
         return jnp.minimum(total / np.float32(len(visits) * table[0]), 1.0) ** 2
 
-    def _count(self, state: Counts, population: Population) -> Counts:
+    def _count_new(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
         new = is_new(state.seen, state.newest, population).astype(jnp.int32)
         state = state._replace(frame=fit_frame(state.frame, population))
-        place = self._place(state, population.descriptor)
-        visits = state.visits.at[place].add(new, mode="promise_in_bounds")
+        counters = self._find_counters(state, population.descriptor)
+        visits = state.visits.at[counters].add(new, mode="promise_in_bounds")
         seen = state.seen + jnp.sum(new, dtype=jnp.int32)
         return state._replace(visits=visits, seen=seen)
 
-    def _place(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "grids n"]:
-        """Where each descriptor's cell is counted, in each grid; the same in every batch.
-
-        Grid by grid, since the counters of one are in a processor's nearest cache.
-        """
+    def _find_counters(
+        self, state: Counts, descriptors: Float[Array, "n d"]
+    ) -> Int[Array, "grids n"]:
+        """Where each descriptor's cell is counted, in each grid; the same in every batch."""
         frame, grids = state.frame, state.grids
-        offset, cells, unit, box = jax.lax.optimization_barrier(self._pitched(state))
-        points = jnp.clip((descriptors - frame.center) * box, -FURTHEST, FURTHEST)
-        fixed = jnp.round(points / UNIT)
-        high = jnp.round(fixed / LIMB)
-        low = fixed - high * LIMB
-        direction = grids.direction.astype(jnp.float32)
-        # Both products are of integers below 2^24, so that no order of their sums rounds.
-        turned = jnp.matmul(high, direction, precision="highest")
-        turned += jnp.matmul(low, direction, precision="highest") / LIMB
-        along = jnp.concatenate([fixed / LIMB, turned], axis=1).T
+        scales = jax.lax.optimization_barrier(self._compute_scales(state))
+        along = _project((descriptors - frame.center) * scales.box, grids.direction)
 
         def hash_cells(grid: tuple[Array, ...]) -> UInt32[Array, " n"]:
             # Axis by axis, so that the compiler makes one loop over behaviors of it.
-            total = jnp.zeros(len(points), jnp.uint32)
-            for axis, offset, cells, multiplier in zip(*grid, strict=True):
-                cell = jnp.floor((along[axis] + offset) * cells).astype(jnp.int32)
+            total = jnp.zeros(len(descriptors), jnp.uint32)
+            for axis, shift, cells, multiplier in zip(*grid, strict=True):
+                cell = jnp.floor((along[axis] + shift) * cells).astype(jnp.int32)
                 total += cell.astype(jnp.uint32) * multiplier
             return total
 
-        mixed = jax.lax.map(hash_cells, (grids.axis, offset, cells, grids.multiplier))
-        spread = _narrow(frame) / 3**0.5
-        in_cones = hash_cones(grids.cones, along, unit, spread)
-        mixed = jnp.concatenate([mixed, in_cones])
+        # Grid by grid, since the counters of one are in a processor's nearest cache.
+        boxes = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
+        cones = hash_cones(grids.cones, along, scales.unit, _founders_spread(frame) / 3**0.5)
+        mixed = jnp.concatenate([boxes, cones])
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
         first = self.rows * jnp.arange(len(row), dtype=jnp.int32)
         return row.astype(jnp.int32) + first[:, None]
 
-    def _pitched(
-        self, state: Counts
-    ) -> tuple[
-        Float[Array, "grids axes"],
-        Float[Array, "grids axes"],
-        Float[Array, " directions"],
-        Float[Array, " d"],
-    ]:
-        """Shifts in the unit of `along`, cells in one such unit, that unit of each axis in half
-        boxes, and half boxes in a unit of b's.
-        """
+    def _compute_scales(self, state: Counts) -> Scales:
+        """How long axes and the cells on them are."""
         frame, grids = state.frame, state.grids
         total, axes = grids.axis.shape
         finest, coarsest = axes * self.cell_sizes[0], self.cell_sizes[1]
         even = (np.arange(total) + 0.5) / total
-        pitch = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
-        narrow = _narrow(frame)
+        size = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
+        narrow = _founders_spread(frame)
         narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
-        sizes = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
-        pitch *= narrower[sizes[np.arange(total) // 2 % len(sizes)]]
+        turns = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
+        size *= narrower[turns[np.arange(total) // 2 % len(turns)]]
         length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=0))
         length = jnp.concatenate([jnp.ones_like(frame.center), length])
-        cells = UNIT * LIMB / (length[grids.axis] * pitch[:, None])
+        cells = UNIT * LIMB / (length[grids.axis] * size[:, None])
         box = 2 / (frame.space.high - frame.space.low)
-        return grids.shift / cells, cells, UNIT * LIMB / length, box
+        return Scales(box, UNIT * LIMB / length, cells, grids.shift / cells)
 
 
-def _narrow(frame: Frame) -> Float[Array, ""]:
+def _project(
+    points: Float[Array, "n d"], direction: Int16[Array, "d directions"]
+) -> Float[Array, "axes n"]:
+    """Where points, in half boxes, are along each coordinate and each direction; never rounded
+    otherwise in another batch.
+    """
+    fixed = jnp.round(jnp.clip(points, -FURTHEST, FURTHEST) / UNIT)
+    high = jnp.round(fixed / LIMB)
+    low = fixed - high * LIMB
+    direction = direction.astype(jnp.float32)
+    # Both products are of integers below 2^24, so that no order of their sums rounds.
+    turned = jnp.matmul(high, direction, precision="highest")
+    turned += jnp.matmul(low, direction, precision="highest") / LIMB
+    return jnp.concatenate([fixed / LIMB, turned], axis=1).T
+
+
+def _founders_spread(frame: Frame) -> Float[Array, ""]:
     """The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times."""
     return jnp.minimum(frame.scale / 3**0.5, 1.0)
 
 
-def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
+def _draw_directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
     """Random directions in small integers, at right angles in blocks of d where there are d."""
     if d <= DIRECTIONS:
         normal = jax.random.normal(key, (DIRECTIONS // d, d, d), jnp.float32)
@@ -353,7 +365,7 @@ def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
     return jnp.trunc(direction * scale).astype(jnp.int16)
 
 
-def _roots(grids: int) -> Int[np.ndarray, " bins"]:
+def _tabulate_rarity(grids: int) -> Int[np.ndarray, " bins"]:
     """1 / sqrt(1 + N) as integers whose sum over all grids stays below 2^31,
     by the bits of 1 + N.
     """
@@ -362,7 +374,7 @@ def _roots(grids: int) -> Int[np.ndarray, " bins"]:
     return np.floor(2**30 // grids / np.sqrt(visits)).astype(np.int32)
 
 
-def _chunks(generations: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+def _cut_into_chunks(generations: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
     """The rows of these arrays in their order, CHUNK at a time; the last may be fewer."""
     waiting = None
     for rows in generations:

@@ -212,13 +212,14 @@ class Cosines(eqx.Module):
         return pairs / math.sqrt(self.frequency.shape[1])
 
 
-def _taylor(odd: int) -> np.ndarray:
-    terms = [(-1) ** k / math.factorial(2 * k + odd) for k in range(7 - odd)]
+def _taylor_coefficients(lowest: int) -> np.ndarray:
+    """Of sin y / y where the lowest power is 1, of cos y where it is 0; the highest power first."""
+    terms = [(-1) ** k / math.factorial(2 * k + lowest) for k in range(7 - lowest)]
     return np.array(terms[::-1], np.float32)
 
 
-_SINE, _COSINE = _taylor(1), _taylor(0)
-"""Taylor's series, the highest power first: of sin y / y and of cos y, both in y^2"""
+_SINE, _COSINE = _taylor_coefficients(1), _taylor_coefficients(0)
+"""Taylor's series of sin y / y and of cos y, both in y^2"""
 
 
 def cosine_and_sine(angle: Float[Array, "*n"]) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:

@@ -12,7 +12,7 @@ from worlds import HostIdentity
 
 from brns import Box, Generation, VisitCounts, run
 from brns.core import Population
-from brns.estimators.counts import _roots
+from brns.estimators.counts import _tabulate_rarity
 
 FINE = VisitCounts(grids=16, rows=4096, grid_dims=2, cell_sizes=(5e-4, 1e-3))
 
@@ -78,7 +78,7 @@ def test_a_behavior_has_one_place_in_every_batch(d):
     estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
     points = np.random.default_rng(d).uniform(-1, 1, (64, d)).astype(np.float32)
     state = learned(estimator, [points], init(estimator, box))
-    place = eqx.filter_jit(VisitCounts._place)
+    place = eqx.filter_jit(VisitCounts._find_counters)
     together = np.asarray(place(estimator, state, jnp.asarray(points)))
     for rows in (slice(0, 1), slice(3, 20)):
         apart = place(estimator, state, jnp.asarray(points[rows]))
@@ -89,12 +89,12 @@ def test_a_behavior_has_one_place_in_every_batch(d):
 
 def test_novelty_of_every_number_of_visits():
     """Exact where few were counted, to a thousandth where many were, and never rising."""
-    table = _roots(100) / _roots(100)[0]
+    table = _tabulate_rarity(100) / _tabulate_rarity(100)[0]
     number = np.concatenate([np.arange(2000), np.geomspace(2000, 2e9, 500)]).astype(np.float32)
     bins = ((number + 1).view(np.int32) >> 13) - (127 << 10)
     assert_allclose(table[bins], 1 / np.sqrt(1 + number), rtol=6e-4, atol=1e-7)
     assert_allclose(table[bins][:2000], 1 / np.sqrt(1 + number[:2000]), rtol=1e-5)
-    assert (np.diff(_roots(100)) <= 0).all()
+    assert (np.diff(_tabulate_rarity(100)) <= 0).all()
 
 
 @pytest.mark.parametrize("d", [32, 1000])
@@ -150,7 +150,7 @@ def test_new_cells_share_rows_as_often_as_the_docstring_says():
     estimator = VisitCounts(grids=64, rows=64, grid_dims=2, cell_sizes=(5e-4, 1e-3))
     state = learned(estimator, [uniform(0, 64)])
     points = jnp.asarray(uniform(1, 500), jnp.float32)
-    places = eqx.filter_jit(VisitCounts._place)(estimator, state, points)
+    places = eqx.filter_jit(VisitCounts._find_counters)(estimator, state, points)
     shared = np.asarray(state.visits)[places] > 0
     assert_allclose(shared.mean(), 1 - (63 / 64) ** 64, atol=0.01)
 
