@@ -97,7 +97,7 @@ def compare(
         RecordError: where a file in `out` is damaged, or other settings made it.
         ImportError: where a method needs pyribs, and it is not installed.
     """
-    _, seeds = resolve_seeds(seeds=seeds)
+    seeds = resolve_seeds(seeds=seeds)
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)

@@ -34,12 +34,11 @@ from brns.runs.paths import (
     require_integer,
     resolve_out,
     resolve_seeds,
-    seed_folders,
     temporary_folder,
 )
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
-from brns.runs.remaking import Keep
+from brns.runs.remaking import Keep, warn_unless_exact
 from brns.runs.store import Store, find_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import short_repr
@@ -102,10 +101,8 @@ def run(
         RecordError: where the directory is taken, or its run is another.
         ValueError: where an argument or what a part gave is not what it should be.
     """
-    batch = resolve_seeds(seed, seeds)
-    path, begin = _start(
-        search, generations, out, batch, checkpoint_every, genotypes, exist, accept_edits, name
-    )
+    settings = checkpoint_every, genotypes, exist, accept_edits, name
+    path, begin = _start(search, generations, out, seed, seeds, *settings)
     for _ in _go_on(begin, until, progress, out is None):
         pass
     return records(path, search)
@@ -135,10 +132,8 @@ def generations(
     Returns:
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
-    batch = resolve_seeds(seed, seeds)
-    _, begin = _start(
-        search, generations, out, batch, checkpoint_every, genotypes, exist, accept_edits, name
-    )
+    settings = checkpoint_every, genotypes, exist, accept_edits, name
+    _, begin = _start(search, generations, out, seed, seeds, *settings)
     steps = _go_on(begin, None, progress, out is None)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
@@ -182,7 +177,8 @@ def _start(
     search: NoveltySearch,
     generations: SupportsIndex,
     out: str | os.PathLike | None,
-    batch: tuple[bool, list[int]],
+    seed: SupportsIndex,
+    seeds: Seeds | None,
     checkpoint_every: SupportsIndex,
     genotypes: Keep,
     exist: Exist,
@@ -190,6 +186,7 @@ def _start(
     name: str | None,
 ) -> tuple[Path, Begin]:
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
+    numbers = resolve_seeds(seed, seeds)
     path = temporary_folder() if out is None else resolve_out(out)
     if not isinstance(search, NoveltySearch):
         raise ValueError(
@@ -198,7 +195,6 @@ def _start(
     for what, value, choices in [("exist", exist, Exist), ("genotypes", genotypes, Keep)]:
         if value not in get_args(choices):
             raise ValueError(f"{what} must be {' or '.join(get_args(choices))}; got {value!r}")
-    several, numbers = batch
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
     if exist == "resume" and find_runs(path):
@@ -206,21 +202,29 @@ def _start(
         return path, functools.partial(_reopen, path, search, total, accept_edits)
     check_place(path)
     facts = metadata.new(search, numbers, total, stride, genotypes, name)
+    folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
+    return path, functools.partial(_begin, path, folders, search, facts)
 
-    def begin(locks: contextlib.ExitStack) -> list[ActiveRun]:
-        session = metadata.Session(after=0)
-        founders = search.population_size * len(numbers)
-        LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
-        begun = side_by_side.to_host([search.begin(jax.random.key(number)) for number in numbers])
-        with atomic_directory(path) as hidden:  # there is no run without its founders
-            stores = [Store(folder) for folder in seed_folders(hidden, several, numbers)]
-            runs = begin_runs(search, facts, session, begun, stores)
-        for run, folder in zip(runs, seed_folders(path, several, numbers), strict=True):
-            run.record.store = Store(folder)
-        _lock([run.record for run in runs], locks)
-        return runs
 
-    return path, begin
+def _begin(
+    path: Path,
+    folders: Sequence[str],
+    search: NoveltySearch,
+    facts: Sequence[metadata.Metadata],
+    locks: contextlib.ExitStack,
+) -> list[ActiveRun]:
+    """New runs, in these folders below a path."""
+    session = metadata.Session(after=0)
+    founders = search.population_size * len(facts)
+    LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
+    begun = side_by_side.to_host([search.begin(jax.random.key(each.seed)) for each in facts])
+    with atomic_directory(path) as hidden:  # there is no run without its founders
+        stores = [Store(hidden / folder) for folder in folders]
+        runs = begin_runs(search, facts, session, begun, stores)
+    for run, folder in zip(runs, folders, strict=True):
+        run.record.store = Store(path / folder)
+    _lock([run.record for run in runs], locks)
+    return runs
 
 
 def begin_runs(
@@ -272,7 +276,7 @@ def _reopen(
     session = metadata.Session(after=at)
     runs = [ActiveRun.resume(record, at, total, session) for record in existing]
     for record in elsewhere:
-        record.check_genotypes()
+        warn_unless_exact(record)
     return runs
 
 
