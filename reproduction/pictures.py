@@ -11,8 +11,8 @@ from matplotlib.ticker import FixedLocator, PercentFormatter
 
 from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
-from brns.pictures.curves import paint_bars, with_seeds
-from brns.pictures.gather import Bars
+from brns.pictures.gather_curves import Bars
+from brns.pictures.paint_curves import paint_bars, with_seeds
 from brns.pictures.records import RANDOM, looks_of
 from brns.pictures.style import (
     INK,

@@ -17,8 +17,7 @@ from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
-from brns.runs.seeds import count_parallel_batches, stack
-from brns.runs.seeds import generations as side_by_side
+from brns.runs.seeds import compute_generations, count_parallel_batches, stack
 from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
@@ -58,7 +57,7 @@ class MethodResult(NamedTuple):
         return self.covered[:, POINTS.index(fraction)]
 
 
-def moments(generations: int) -> list[int]:
+def generations_at_points(generations: int) -> list[int]:
     """The generations at POINTS of a run."""
     return [max(1, round(point * generations)) for point in POINTS]
 
@@ -90,7 +89,7 @@ def run_method(
     if peer:
         steps: Generator[list[Any]] = _peer_steps(peer, search, world, seeds, states)
     else:
-        steps = side_by_side(search, keys, states, generations, batches)
+        steps = compute_generations(search, keys, states, generations, batches)
     with contextlib.closing(steps):
         for number, after in enumerate(steps, 1):
             if stop and stop.is_set():
@@ -108,10 +107,10 @@ def run_method(
                 for i, points in enumerate(populations):
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
     eta, kappa = np.array(
-        [(np.nan, np.nan) if peer else _measure_cycling(matrix) for matrix in q]
+        [(np.nan, np.nan) if peer else _mean_eta_and_kappa(matrix) for matrix in q]
     ).T
     return MethodResult(
-        covered=np.array(covered, np.float64)[moments(generations)].T,
+        covered=np.array(covered, np.float64)[generations_at_points(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,
@@ -134,7 +133,7 @@ def _find_visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells
     return jax.vmap(cells.visited)(individuals)
 
 
-def _measure_cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
+def _mean_eta_and_kappa(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
     ratio, at_birth = cycling.eta(q), np.diag(q)[:, None]
     finite = ratio[np.isfinite(ratio)]
     share = cycling.kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from brns.comparison.markdown import check_page, provenance_text, table
-from brns.comparison.measure import KEPT, MethodResult, moments
+from brns.comparison.measure import KEPT, MethodResult, generations_at_points
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
@@ -164,9 +164,8 @@ def picture(
             for method, facts in methods.items():
                 finite = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, finite] / world.cells.reachable
-                evaluations = (
-                    world.individuals + world.born * np.array(moments(world.generations))[finite]
-                )
+                generations = np.array(generations_at_points(world.generations))[finite]
+                evaluations = world.individuals + world.born * generations
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
             notes[name] = draw_lines(ax, lines, most=1.0)
             ax.set_title(name)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES
-from brns.pictures import gather
-from brns.pictures.maps import paint_behaviors
+from brns.pictures import gather_maps
+from brns.pictures.paint_maps import paint_behaviors
 from brns.pictures.records import method
 from brns.pictures.style import NotebookFigure, data_url, house_style, png
 from brns.runs.files import RecordError
@@ -61,7 +61,7 @@ def _draw(record: Record) -> str:
         figure = NotebookFigure(figsize=(2.6, 2.3), layout="constrained")
         ax = figure.subplots()
         try:
-            paint_behaviors(gather.behaviors(record), ax)
+            paint_behaviors(gather_maps.behaviors(record), ax)
         except RecordError as error:  # damaged: what can be read stands beside it
             return html.escape(f"no picture: {error}")
         ax.set(title="", xlabel="", ylabel="")

@@ -70,7 +70,7 @@ class ActiveRun:
         run._write_failures(0, np.full(len(lost), -1), lost)
         run._write_generation(state, initial_generation(state.population), len(lost))
         run.checkpoint(state)
-        run._begin_rows()
+        run._rewrite_rows()
         return run
 
     @classmethod
@@ -94,7 +94,7 @@ class ActiveRun:
                     last.status = "interrupted"
             record.metadata.sessions.append(session.model_copy())
         metadata.write(record.store, record.metadata)
-        run._begin_rows()
+        run._rewrite_rows()
         return run
 
     @property
@@ -151,7 +151,7 @@ class ActiveRun:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 
-    def _begin_rows(self) -> None:
+    def _rewrite_rows(self) -> None:
         """Write the rows of all generations that are stored, from 0 on."""
         rows = []
         for number in range(self.number + 1):

@@ -14,7 +14,7 @@ from brns.runs.sources import Source, difference
 from brns.settings.differences import format_overrides
 
 
-def check_request(
+def check_same_arguments(
     out: Path, runs: Sequence[Record], seeds: list[int], stride: int, genotypes: Keep
 ) -> None:
     """A `RecordError` where the runs in a directory were begun with other arguments."""
@@ -30,7 +30,7 @@ def check_request(
     )
 
 
-def check_whole(path: Path, runs: Sequence[Record]) -> None:
+def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:
     """A `RecordError` where a seed would go on alone, is of another batch, or is there twice."""
     present = sorted(run.seed for run in runs)
     alone = [run.path for run in runs] == [path]
@@ -66,7 +66,7 @@ def last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
     raise RecordError(f"{path} has no state to go on from{which}{others}: start anew")
 
 
-def drop_missing_runs(runs: Sequence[Record]) -> None:
+def leave_out_missing_seeds(runs: Sequence[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     present = [run.seed for run in runs]
     if missing := sorted(set(runs[0].metadata.together) - set(present)):
@@ -83,7 +83,7 @@ def drop_missing_runs(runs: Sequence[Record]) -> None:
         run.metadata.left_out = sorted(set(run.seeds) - set(present))
 
 
-def check_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
+def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     """Whether the user's own code was edited since; without `accept` that is a `RecordError`, else
     the runs' metadata say it, with the generation `after` which they go on.
     """

@@ -17,14 +17,13 @@ import numpy as np
 from brns.formatting import escape_control
 from brns.metrics.saturation import saturated
 from brns.runs import compilation_cache, metadata
-from brns.runs import seeds as side_by_side
 from brns.runs.active import ActiveRun, SavedGeneration
 from brns.runs.batch import (
-    check_edits,
-    check_request,
-    check_whole,
-    drop_missing_runs,
+    check_same_arguments,
+    check_seeds_together,
     last_common_checkpoint,
+    leave_out_missing_seeds,
+    record_edits,
 )
 from brns.runs.files import RecordError
 from brns.runs.paths import (
@@ -39,6 +38,7 @@ from brns.runs.paths import (
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
+from brns.runs.seeds import compute_generations, to_host
 from brns.runs.store import Store, find_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import short_repr
@@ -102,8 +102,8 @@ def run(
         ValueError: where an argument or what a part gave is not what it should be.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    path, begin = _start(search, generations, out, seed, seeds, *settings)
-    for _ in _go_on(begin, until, progress, out is None):
+    path, begin = _prepare(search, generations, out, seed, seeds, *settings)
+    for _ in _run_with_bar(begin, until, progress, out is None):
         pass
     return records(path, search)
 
@@ -133,8 +133,8 @@ def generations(
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    _, begin = _start(search, generations, out, seed, seeds, *settings)
-    steps = _go_on(begin, None, progress, out is None)
+    _, begin = _prepare(search, generations, out, seed, seeds, *settings)
+    steps = _run_with_bar(begin, None, progress, out is None)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
 
@@ -168,12 +168,12 @@ def resume(
     """
     path = Path(path).absolute()
     begin = functools.partial(_reopen, path, search, generations, accept_edits)
-    for _ in _go_on(begin, until, progress):
+    for _ in _run_with_bar(begin, until, progress):
         pass
     return records(path, search)
 
 
-def _start(
+def _prepare(
     search: NoveltySearch,
     generations: SupportsIndex,
     out: str | os.PathLike | None,
@@ -198,15 +198,15 @@ def _start(
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
     if exist == "resume" and find_runs(path):
-        check_request(path, records(path), numbers, stride, genotypes)
+        check_same_arguments(path, records(path), numbers, stride, genotypes)
         return path, functools.partial(_reopen, path, search, total, accept_edits)
     check_place(path)
     facts = metadata.new(search, numbers, total, stride, genotypes, name)
     folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
-    return path, functools.partial(_begin, path, folders, search, facts)
+    return path, functools.partial(_begin_runs_at, path, folders, search, facts)
 
 
-def _begin(
+def _begin_runs_at(
     path: Path,
     folders: Sequence[str],
     search: NoveltySearch,
@@ -217,13 +217,13 @@ def _begin(
     session = metadata.Session(after=0)
     founders = search.population_size * len(facts)
     LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
-    begun = side_by_side.to_host([search.begin(jax.random.key(each.seed)) for each in facts])
+    begun = to_host([search.begin(jax.random.key(each.seed)) for each in facts])
     with atomic_directory(path) as hidden:  # there is no run without its founders
         stores = [Store(hidden / folder) for folder in folders]
         runs = begin_runs(search, facts, session, begun, stores)
     for run, folder in zip(runs, folders, strict=True):
         run.record.store = Store(path / folder)
-    _lock([run.record for run in runs], locks)
+    _lock_until_closed([run.record for run in runs], locks)
     return runs
 
 
@@ -235,7 +235,7 @@ def begin_runs(
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
     """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
-    changed = facts[0].changed_by_now(search)
+    changed = facts[0].changed_by_evaluations(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, lost), store in zip(facts, begun, stores, strict=True):
@@ -257,12 +257,12 @@ def _reopen(
     first = existing[0]
     for record in existing:
         record.search = first.search
-    check_whole(path, existing)
+    check_seeds_together(path, existing)
     planned = first.planned
     total = planned if generations is None else require_integer("generations", generations)
-    _lock(existing, locks)
+    _lock_until_closed(existing, locks)
     at = last_common_checkpoint(path, existing)
-    edited = check_edits(existing, at, accept_edits)
+    edited = record_edits(existing, at, accept_edits)
     if total != planned:
         text = f"{path} was begun for {planned} generations and {total} are asked for; "
         text += (
@@ -272,7 +272,7 @@ def _reopen(
         )
         LOG.warning("%s", escape_control(text))
     elsewhere = [record for record in existing if edited or record.elsewhere]
-    drop_missing_runs(existing)
+    leave_out_missing_seeds(existing)
     session = metadata.Session(after=at)
     runs = [ActiveRun.resume(record, at, total, session) for record in existing]
     for record in elsewhere:
@@ -280,7 +280,7 @@ def _reopen(
     return runs
 
 
-def _lock(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
+def _lock_until_closed(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
     """Lock runs until the stack is closed; a warning says where a file system has no locks."""
     lacking = [record for record in runs if not locks.enter_context(record.store.lock())]
     if lacking:
@@ -291,7 +291,7 @@ def _lock(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
         warnings.warn(escape_control(text), stacklevel=2)
 
 
-def _go_on(
+def _run_with_bar(
     begin: Begin, until: Until | None, visible: bool, temporary: bool = False
 ) -> Generator[list[SavedGeneration], None, None]:
     """One generation of all seeds after another; each was saved before it is handed out."""
@@ -313,7 +313,7 @@ def advance(
     status, reason = "stopped", ""
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     try:
-        with contextlib.closing(_compute(runs)) as steps:
+        with contextlib.closing(_compute_and_save(runs)) as steps:
             for saved in steps:
                 if bar is not None:
                     bar.show(saved)
@@ -335,19 +335,19 @@ def advance(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        changed = runs[0].record.metadata.changed_by_now(runs[0].search)
+        changed = runs[0].record.metadata.changed_by_evaluations(runs[0].search)
         for run in runs:
             with room:
                 run.end(status, reason, changed)
 
 
-def _compute(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
+def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
     first, record = runs[0], runs[0].record
     if first.number == 0:
         yield [run.founders() for run in runs]
     keys, states = [run.key for run in runs], [run.state for run in runs]
     count, batches = first.total - first.number, record.metadata.seed_batches
-    steps = side_by_side.generations(first.search, keys, states, count, batches)
+    steps = compute_generations(first.search, keys, states, count, batches)
     saving: list[Future[None]] = []
     begun = time.monotonic()
     with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:

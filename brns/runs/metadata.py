@@ -133,7 +133,7 @@ class Metadata(pydantic.BaseModel):
             if name not in self.changing and not name.startswith(inner)
         }
 
-    def changed_by_now(self, search: NoveltySearch) -> list[str]:
+    def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         return [*self.other_settings(search), *changed_values(self.sources, search)]
 

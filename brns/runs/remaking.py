@@ -65,7 +65,7 @@ def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.nda
     return ((genotypes - low) / (high - low) * weights).sum(axis=1)
 
 
-def likeness(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
+def compare_with_stored(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
     """How the offspring that `search.ask` made again compare with the facts of a generation's file:
     the same bits are `exact`; `rounded`, each gene of those on disk and each fingerprint agree up
     to rounding.
@@ -104,7 +104,7 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     key = keys(jax.random.key(record.seed), number)[0]
     again = search.ask(record.state_without_estimator(number - 1, search), key)
     facts = record.read_generation(number)
-    return np.array(again.genotype), likeness(facts, again, search.task.genotype_space)
+    return np.array(again.genotype), compare_with_stored(facts, again, search.task.genotype_space)
 
 
 def can_remake(record: Any, number: int) -> bool:

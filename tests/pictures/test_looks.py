@@ -11,7 +11,7 @@ from PIL import Image
 
 from brns import Box
 from brns.pictures import FIGURES, PAPER, draw, figures_of, style
-from brns.pictures.maps import draw_world
+from brns.pictures.paint_maps import draw_world
 from brns.pictures.records import looks_of
 from brns.pictures.scenes import open_cells
 from brns.settings.parts import LOOKS, parts

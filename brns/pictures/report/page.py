@@ -15,10 +15,11 @@ from matplotlib.figure import Figure
 from brns.formatting import format_number, format_range
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
-from brns.pictures.figures import FIGURES, draw
+from brns.pictures.figures import draw
 from brns.pictures.records import explain_left_out, has_map, methods, scene_of
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, data_url, png
+from brns.pictures.table import FIGURES
 from brns.runs.files import replacing
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track

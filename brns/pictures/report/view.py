@@ -10,9 +10,9 @@ from jaxtyping import UInt8
 from matplotlib import colormaps
 from PIL import Image, ImageColor
 
-from brns.pictures import gather
-from brns.pictures.gather import Living, NoveltyMap
-from brns.pictures.records import has_map, last_states, scene_of
+from brns.pictures import gather_maps
+from brns.pictures.gather_maps import Living, NoveltyMap
+from brns.pictures.records import has_map, last_kept_generations, scene_of
 from brns.pictures.scenes import with_start
 from brns.pictures.style import NOVELTY, WALL, data_url, rank_norm
 from brns.runs.record import Record
@@ -52,12 +52,12 @@ def view(runs: Mapping[str, Record]) -> dict[str, Any]:
 def _make_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last).tolist()
-    living = [gather.population(record, g) for g in now]
+    living = [gather_maps.population(record, g) for g in now]
     panel = {"last": record.last, **_list_individuals(living)}
     if has_map(record):
-        until = last_states(record, now)
+        until = last_kept_generations(record, now)
         layers = sorted(set(until))
-        maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
+        maps = [gather_maps.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
             "cells": MAP_CELLS,
             "low": _as_floats(record.behavior_space.low),

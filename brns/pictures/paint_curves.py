@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, PercentFormatter
 
 from brns.pictures import style
-from brns.pictures.gather import INDIVIDUALS, Bars, Costs, Curves
+from brns.pictures.gather_curves import INDIVIDUALS, Bars, Costs, Curves
 from brns.pictures.records import looks_of
 from brns.settings.parts import LOOKS, Look
 

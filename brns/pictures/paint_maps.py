@@ -11,7 +11,7 @@ from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
 from brns.pictures import style
-from brns.pictures.gather import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
+from brns.pictures.gather_maps import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
 from brns.pictures.scenes import beyond, with_start
 from brns.pictures.style import colorbar, rank_norm, scale
 from brns.tasks.scene import Scene
