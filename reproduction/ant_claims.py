@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reproduction.claims import CYCLES, Claim, Method, Row, Sides, judged
+from reproduction.claims import CYCLES, Claim, Method, Row, Sides, judge_table
 from reproduction.verdicts import above, alike, both, in_every_seed, larger, lowest, ordered
 
 GENERATIONS = 1000
@@ -120,7 +120,7 @@ SELECTION = (
 def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.2, of one of our methods; `results` is `ant/results.json`."""
     archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
-    return judged(
+    return judge_table(
         ANT, Sides(Method(results, ours), archives), results["planned_generations"], GENERATIONS
     )
 
@@ -128,7 +128,7 @@ def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
 def of_selection(results: Mapping[str, Any]) -> list[Claim]:
     """Every method, in the place of the archives, against random search."""
     others = [Method(results, name) for name in results["methods"] if name != "random"]
-    return judged(
+    return judge_table(
         SELECTION,
         Sides(Method(results, "random"), others),
         results["planned_generations"],

@@ -212,30 +212,36 @@ def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.1, of one of our methods; `results` is `maze/results.json`."""
     sides = Sides(Method(results, ours), [Method(results, "archive")])
     rows = MAZE if ours == "paper" else (*MAZE, *OURS)
-    return judged(rows, sides, results["planned_generations"], GENERATIONS)
+    return judge_table(rows, sides, results["planned_generations"], GENERATIONS)
 
 
-def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
+def judge_table(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
     """The table of these rows."""
-    rows = [row for row in rows if not row.where_measured or _known(row, sides)]
+    rows = [row for row in rows if not row.where_measured or _all_measured(row, sides)]
     found = [row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows]
     return [
-        Claim(row.source, row.paper, _measured(row, sides), one.verdict, _evidence(one))
+        Claim(
+            row.source,
+            row.paper,
+            _describe_measures(row, sides),
+            one.verdict,
+            _describe_evidence(one),
+        )
         for row, one in zip(rows, judge(found), strict=True)
     ]
 
 
-def _shown(row: Row, sides: Sides) -> Sequence[Method]:
+def _shown_methods(row: Row, sides: Sides) -> Sequence[Method]:
     shown = getattr(sides, row.shown)
     return [shown] if isinstance(shown, Method) else shown
 
 
-def _known(row: Row, sides: Sides) -> bool:
-    return all(set(row.measures) <= set(method.summary) for method in _shown(row, sides))
+def _all_measured(row: Row, sides: Sides) -> bool:
+    return all(set(row.measures) <= set(method.summary) for method in _shown_methods(row, sides))
 
 
-def _measured(row: Row, sides: Sides) -> str:
-    methods = _shown(row, sides)
+def _describe_measures(row: Row, sides: Sides) -> str:
+    methods = _shown_methods(row, sides)
     told = []
     for measure, words in row.measures.items():
         numbers = "; ".join(f"{method.label} {method.text(measure)}" for method in methods)
@@ -243,7 +249,7 @@ def _measured(row: Row, sides: Sides) -> str:
     return ". ".join(told)
 
 
-def _evidence(one: Judged) -> str:
+def _describe_evidence(one: Judged) -> str:
     if one.effects is None:
         return ""
     least, most = one.effects

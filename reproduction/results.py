@@ -22,7 +22,9 @@ Rows = Mapping[int, Mapping[str, float]]
 """each seed's `numbers`"""
 
 
-def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]) -> dict[str, Any]:
+def summarize_methods(
+    records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
+) -> dict[str, Any]:
     """The numbers of every method: those of each seed,
     and their mean and standard deviation over seeds.
     """
@@ -32,7 +34,7 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
             "label": LABELS[name],
             "estimator": those[0].experiment["estimator"],
             "seeds": list(rows[name]),
-            **estimated(list(rows[name].values())),
+            **estimate_rows(list(rows[name].values())),
         }
     first = next(iter(records.values()))[0]
     experiment = {**first.experiment, "task": first.world}
@@ -44,7 +46,7 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
     }
 
 
-def of_runs(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
+def group_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
     """What the run.json of named runs say of their making, each different answer once, with the
     names as `rows`.
     """
@@ -54,7 +56,7 @@ def of_runs(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
     )
 
 
-def estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+def estimate_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The rows of the seeds, and the estimate of every number over them."""
     names = dict.fromkeys(key for row in rows for key in row)
     return {

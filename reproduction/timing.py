@@ -71,16 +71,16 @@ class Session:
         append(self.path.parent / name, columns, [(*row, len(self.known)) for row in rows])
 
 
-def measure(folder: Path, plan: Timing) -> None:
+def measure_costs(folder: Path, plan: Timing) -> None:
     """All that the files lack of the plan, on one core from now on."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     session = Session(folder)
-    in_turn(session, plan)
-    follow(session, plan.generations)
+    time_methods(session, plan)
+    time_over_generations(session, plan.generations)
 
 
-def in_turn(session: Session, plan: Timing) -> None:
+def time_methods(session: Session, plan: Timing) -> None:
     """Add to `timing.csv` what it lacks of the plan;
     a method that lacks repeats is measured as often as planned.
     """
@@ -92,7 +92,7 @@ def in_turn(session: Session, plan: Timing) -> None:
         for individuals in SIZES:
             lacking = {
                 (method, n): make()
-                for (method, n), make in _methods(d, plan.entries, individuals).items()
+                for (method, n), make in _make_calls(d, plan.entries, individuals).items()
                 if done[method, str(d), str(n), str(individuals)] < plan.repeats
             }
             rows = []
@@ -105,7 +105,7 @@ def in_turn(session: Session, plan: Timing) -> None:
         print(f"{d} dimensions measured", flush=True)
 
 
-def _methods(
+def _make_calls(
     d: int, entries: tuple[int, ...], individuals: int
 ) -> dict[tuple[str, int], Callable[[], Any]]:
     """How each method is made, by its name and number of entries; archives are full."""
@@ -125,7 +125,7 @@ def _methods(
     return made
 
 
-def follow(session: Session, generations: int) -> None:
+def time_over_generations(session: Session, generations: int) -> None:
     """Add to `cost-over-time.csv` what it lacks of the cost of a generation over a whole search,
     in blocks of 20.
 

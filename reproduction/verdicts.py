@@ -139,12 +139,14 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
         )
     )
     return [
-        Judged(finding) if isinstance(finding, str) else _judged(finding, float(next(corrected)))
+        Judged(finding)
+        if isinstance(finding, str)
+        else _judge_comparisons(finding, float(next(corrected)))
         for finding in findings
     ]
 
 
-def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:
+def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
     effects = [one.effect for one in comparisons]
     told = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
