@@ -38,7 +38,7 @@ class Behaviors(NamedTuple):
     """of the first solution, one halfway and the last, where the task can replay them"""
 
     def rows(self) -> list[Row]:
-        return _rows_of(self, "born", "solved")
+        return _rows_of_individuals(self, "born", "solved")
 
 
 class Lineage(NamedTuple):
@@ -53,7 +53,7 @@ class Lineage(NamedTuple):
     descriptor: Float[np.ndarray, "m d"]
 
     def rows(self) -> list[Row]:
-        return _rows_of(self, "id", "born", "solved")
+        return _rows_of_individuals(self, "id", "born", "solved")
 
 
 class Archived(NamedTuple):
@@ -66,7 +66,7 @@ class Archived(NamedTuple):
     """generation"""
 
     def rows(self) -> list[Row]:
-        return _rows_of(self, "entered")
+        return _rows_of_individuals(self, "entered")
 
 
 class Living(NamedTuple):
@@ -82,7 +82,7 @@ class Living(NamedTuple):
     solved: Bool[np.ndarray, " n"]
 
     def rows(self) -> list[Row]:
-        return _rows_of(self, "id", "born", "parent", "novelty", "solved")
+        return _rows_of_individuals(self, "id", "born", "parent", "novelty", "solved")
 
 
 class NoveltyMap(NamedTuple):
@@ -99,7 +99,7 @@ class NoveltyMap(NamedTuple):
 
     def rows(self) -> list[Row]:
         people = [{"what": "individual"} | row for row in self.living.rows()]
-        rows = _cells(self.extent, "novelty", self.novelty) + people
+        rows = _rows_of_cells(self.extent, "novelty", self.novelty) + people
         return [{"generation": self.generation} | row for row in rows]
 
 
@@ -113,17 +113,19 @@ class Elites(NamedTuple):
     """row 0 is at the lowest y; NaN where nothing was evaluated"""
 
     def rows(self) -> list[Row]:
-        return _cells(self.extent, "fitness", self.fitness)
+        return _rows_of_cells(self.extent, "fitness", self.fitness)
 
 
-def _rows_of(individuals: Any, *names: str) -> list[Row]:
+def _rows_of_individuals(individuals: Any, *names: str) -> list[Row]:
     """A row for each individual: these columns and its behavior."""
     columns = {name: getattr(individuals, name) for name in names}
     axes = {f"behavior_{axis}": column for axis, column in enumerate(individuals.descriptor.T)}
     return to_rows(columns | axes)
 
 
-def _cells(extent: Sequence[float], name: str, values: Float[np.ndarray, "y x"]) -> list[Row]:
+def _rows_of_cells(
+    extent: Sequence[float], name: str, values: Float[np.ndarray, "y x"]
+) -> list[Row]:
     height, width = values.shape
     left, right, bottom, top = extent
     x = left + (np.arange(width) + 0.5) / width * (right - left)

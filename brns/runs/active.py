@@ -11,9 +11,10 @@ from brns.core import Generation
 from brns.core.population import initial_generation
 from brns.runs import metadata, remaking
 from brns.runs.arrays import named_leaves, to_table
-from brns.runs.record import TABLES, Record, compact
+from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
 from brns.runs.seeds import to_host
+from brns.runs.states import compact
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState, check_generation, keys
 from brns.tasks.chunked import why_failed

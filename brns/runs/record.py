@@ -12,22 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, UInt32
+from jaxtyping import Float, UInt32
 
-from brns.core import Box, Compactable, Population
-from brns.core.novelty import in_float32
+from brns.core import Box, Population
 from brns.formatting import format_range
 from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
 from brns.runs import metadata, remaking
-from brns.runs.arrays import restore
 from brns.runs.files import RecordError
 from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
+from brns.runs.states import StateReader
 from brns.runs.store import Kind, Store, find_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_from_json
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
 
 TABLES = {"offspring": PLAIN, "survivors": PLAIN, "parents": ("id", "novelty")}
 COLUMNS = (*(f"{who}.{name}" for who, names in TABLES.items() for name in names), GENOTYPE)
-NOTHING = -1, None
-"""the generation before the founders, and no state"""
 
 
 class Failure(NamedTuple):
@@ -82,8 +77,7 @@ class Record:
         self.versions = self.metadata.versions
         # What was read of each generation; None where nothing that is read stays in memory.
         self._read: dict[int, dict[str, np.ndarray]] | None = {}
-        self._shapes: tuple[Any, Any] = (None, None)  # a search, and those of its estimator's state
-        self._restored: tuple[int, Any] = NOTHING  # a generation, and its estimator's whole state
+        self._states = StateReader()
         self.warned_of_rounding = False  # of genotypes that are made again
         if search is not None:
             if other := self.other_settings(search):
@@ -269,23 +263,8 @@ class Record:
                 f"{format_range(self.snapshots)}. A run with checkpoint_every=1 "
                 "(--checkpoint-every 1) keeps all"
             )
-        file = self.store.file("states", number)
-        if self._shapes[0] is not search:
-            self._shapes, self._restored = (search, _stored_shapes(search)), NOTHING
-        estimator = restore(self._shapes[1], self.arrays("states", number), file)
-        if isinstance(search.estimator, Compactable):
-            before, earlier = self._restored if self._restored[0] <= number else NOTHING
-            born = (self._descriptors_learned(g) for g in range(before + 1, number + 1))
-            with in_float32():
-                estimator = search.estimator.restore(estimator, born, earlier)
-            # For who reads one state after another; nothing is held after the last.
-            self._restored = (number, estimator) if 0 < number < self.last else NOTHING
+        estimator = self._states.read(self, number, search)
         return self.state_without_estimator(number, search)._replace(estimator=estimator)
-
-    def _descriptors_learned(self, number: int) -> np.ndarray:
-        """The descriptors of a generation's offspring, without those who failed."""
-        offspring = self.read_generation(number, "offspring")["offspring"]
-        return offspring["descriptor"][~offspring["failed"]]
 
     def state_without_estimator(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
@@ -430,22 +409,6 @@ class Record:
                     f"{self.path} has no generation {number}; it has {format_range(generations)}"
                 ) from None
         return self._read[number]
-
-
-def compact(search: NoveltySearch, estimator: Any) -> Any:
-    """An estimator's state without what can be counted again from the generations."""
-    method = search.estimator
-    return method.compact(estimator) if isinstance(method, Compactable) else estimator
-
-
-def _stored_shapes(search: NoveltySearch) -> Any:
-    """The shapes of what is stored of an estimator's state."""
-
-    def begin(key: Key[Array, ""]) -> Any:
-        return compact(search, search.estimator.init(search.task.behavior_space, key))
-
-    with in_float32():
-        return eqx.filter_eval_shape(begin, jax.random.key(0))
 
 
 class Records(list[Record]):
