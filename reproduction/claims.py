@@ -44,15 +44,15 @@ class Method:
     """One method's rows of a results file; `method[measure]` are its seeds' numbers."""
 
     def __init__(self, results: Mapping[str, Any], name: str):
-        found = results["methods"][name]
-        self.label: str = found["label"]
-        self.rows = dict(zip(found["seeds"], found["rows"], strict=True))
-        self.summary = found["summary"]
+        entry = results["methods"][name]
+        self.label: str = entry["label"]
+        self.rows = dict(zip(entry["seeds"], entry["rows"], strict=True))
+        self.summary = entry["summary"]
 
     def __getitem__(self, measure: str) -> Seeds:
         """The seeds that have this number; an infinite one, as η may be, is above all others."""
-        found = {seed: row[measure] for seed, row in self.rows.items() if measure in row}
-        return {seed: BEYOND if value is None else value for seed, value in found.items()}
+        numbers = {seed: row[measure] for seed, row in self.rows.items() if measure in row}
+        return {seed: BEYOND if value is None else value for seed, value in numbers.items()}
 
     def everywhere(self, measure: str, partly: float = 0.5) -> Finding:
         """Whether every seed has this number."""
@@ -218,7 +218,9 @@ def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
 def judge_table(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
     """The table of these rows."""
     rows = [row for row in rows if not row.where_measured or _all_measured(row, sides)]
-    found = [row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows]
+    findings = [
+        row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows
+    ]
     return [
         Claim(
             row.source,
@@ -227,13 +229,13 @@ def judge_table(rows: Sequence[Row], sides: Sides, generations: int, least: int)
             one.verdict,
             _describe_evidence(one),
         )
-        for row, one in zip(rows, judge(found), strict=True)
+        for row, one in zip(rows, judge(findings), strict=True)
     ]
 
 
 def _shown_methods(row: Row, sides: Sides) -> Sequence[Method]:
-    shown = getattr(sides, row.shown)
-    return [shown] if isinstance(shown, Method) else shown
+    methods = getattr(sides, row.shown)
+    return [methods] if isinstance(methods, Method) else methods
 
 
 def _all_measured(row: Row, sides: Sides) -> bool:
@@ -242,11 +244,11 @@ def _all_measured(row: Row, sides: Sides) -> bool:
 
 def _describe_measures(row: Row, sides: Sides) -> str:
     methods = _shown_methods(row, sides)
-    told = []
+    parts = []
     for measure, words in row.measures.items():
         numbers = "; ".join(f"{method.label} {method.text(measure)}" for method in methods)
-        told.append(f"{words}: {numbers}")
-    return ". ".join(told)
+        parts.append(f"{words}: {numbers}")
+    return ". ".join(parts)
 
 
 def _describe_evidence(one: Judged) -> str:

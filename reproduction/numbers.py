@@ -32,9 +32,9 @@ def numbers(record: Record) -> dict[str, float]:
     row = summary(record, of_paths=of_paths)
     if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
         rooted = eqx.tree_at(lambda s: s.estimator, record.search, Rooted(record.search.estimator))
-        found = cycling.of_record(record, search=rooted)
-        row["eta_root"] = float(found.eta.mean())
-        row["kappa_root"] = float(found.kappa_share.mean())
+        rooted_cycles = cycling.of_record(record, search=rooted)
+        row["eta_root"] = float(rooted_cycles.eta.mean())
+        row["kappa_root"] = float(rooted_cycles.kappa_share.mean())
     return row | (_of_paths(record) if of_paths else _of_plane(record))
 
 
@@ -60,8 +60,8 @@ def _of_plane(record: Record) -> dict[str, float]:
         if shares[-1] == 1:
             row[f"full_coverage_{individuals}"] = float(np.argmax(shares == 1))
     uniform = uniformity_of_archive_or_novelty(record)
-    known = uniform[np.isfinite(uniform)]
-    return row | {"uniformity_first": float(known[0]), "uniformity_last": float(known[-1])}
+    finite = uniform[np.isfinite(uniform)]
+    return row | {"uniformity_first": float(finite[0]), "uniformity_last": float(finite[-1])}
 
 
 class Rooted(eqx.Module):
@@ -106,7 +106,7 @@ def curves(record: Record) -> dict[str, Curve]:
     """Every statistic over generations, by its name."""
     every, kept = record.generations, record.snapshots
     cycles = cycling.of_record(record)
-    own = {
+    shared = {
         "parent_distance": (every, dynamics.parent_distance_of_record(record)),
         "age": (every, dynamics.age_of_record(record)),
         "eta": (kept[:-1], cycles.eta),
@@ -114,13 +114,13 @@ def curves(record: Record) -> dict[str, Curve]:
         "kappa_share": (kept[:-1], cycles.kappa_share),
     }
     if scene_of(record).paths:
-        return own | {
+        return shared | {
             "coverage_signatures": (every, paths.coverage_of_record(record)),
             "uniformity_signatures": (every, paths.uniformity_of_record(record)),
             "reach": (every, reach(record)),
             "areas": (every, areas(record)),
         }
-    return own | {
+    return shared | {
         "coverage_survivors": (every, coverage.of_record(record)),
         "coverage_evaluated": (every, coverage.of_record(record, individuals="evaluated")),
         "uniformity": (kept, uniformity_of_archive_or_novelty(record)),

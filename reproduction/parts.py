@@ -87,11 +87,11 @@ def compare(
     content = facts | results.summarize_methods(records, rows) | {"note": note}
     results.write_json(folder / "results.json", content)
     results.write_curves(folder / "curves.csv", records)
-    own = [one for name, runs in records.items() if name != "random" for one in runs]
+    selected = [record for name, runs in records.items() if name != "random" for record in runs]
     for name in figures_of("planar" if part == "maze" else "paths"):
         if name not in CURVES and name != "signature":
             dpi = 85 if name == "novelty-map" else 110  # no picture above 100 kB
-            save(draw(name, own, width="page"), folder / f"{name}.png", dpi=dpi)
+            save(draw(name, selected, width="page"), folder / f"{name}.png", dpi=dpi)
 
 
 def run_all(
@@ -109,10 +109,10 @@ def run_all(
     records: dict[str, list[Record]] = {}
     for job in todo:
         records.setdefault(job.name, []).append(Record(job.folder))
-    made = results.group_by_provenance(
+    origins = results.group_by_provenance(
         (labels[job.name], records[job.name][job.seed]) for job in todo
     )
-    return rows, records, {"provenance": describe_process(), "made": made, "scale": scale}
+    return rows, records, {"provenance": describe_process(), "made": origins, "scale": scale}
 
 
 def check_scale(folder: Path, scale: str) -> None:

@@ -79,9 +79,9 @@ def write(out: Path) -> None:
     for folder in (out / "maze", out / "ant"):
         rows = read_csv(folder / "curves.csv")
         for name, curve in CURVES.items():
-            mine = [row for row in rows if row["measure"] == curve.measure]
-            if mine:
-                save(over_generations(curve, mine), folder / f"{name}.png")
+            rows_of_method = [row for row in rows if row["measure"] == curve.measure]
+            if rows_of_method:
+                save(over_generations(curve, rows_of_method), folder / f"{name}.png")
     if (out / "ant" / "results.json").exists():
         save(signature(read_json(out / "ant" / "results.json")), out / "ant" / "signature.png")
     if (out / "ablation" / "results.json").exists():
@@ -106,16 +106,18 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
     for row in rows:
         if row["method"] != "random":  # which has no novelty of its own
             methods.setdefault(label(row["method"]), []).append(row)
-    seeds = [int(mine[-1]["seeds"]) for mine in methods.values()]
+    seeds = [int(rows_of_method[-1]["seeds"]) for rows_of_method in methods.values()]
     looks = looks_of(methods)
     with house_style():
         figure = new_figure(6.4, 4.2)
         ax = figure.subplots()
         names = with_seeds(list(methods), seeds)
-        for place, (name, (method, mine)) in enumerate(zip(names, methods.items(), strict=True)):
-            generations = [int(row["generation"]) for row in mine]
-            mean = np.array([float(row["mean"]) for row in mine])
-            deviation = np.nan_to_num([float(row["deviation"] or 0) for row in mine])
+        for place, (name, (method, rows_of_method)) in enumerate(
+            zip(names, methods.items(), strict=True)
+        ):
+            generations = [int(row["generation"]) for row in rows_of_method]
+            mean = np.array([float(row["mean"]) for row in rows_of_method])
+            deviation = np.nan_to_num([float(row["deviation"] or 0) for row in rows_of_method])
             band = np.stack([mean, mean - deviation, mean + deviation])
             band = band.clip(min(mean.min(), 0.0), curve.most)
             draw_band(ax, name, generations, band, looks[method], place / len(methods))

@@ -73,11 +73,11 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
     """
     rows = []
     for name, records in runs.items():
-        found = [curves(record) for record in records]
-        for measure in found[0]:
-            known = [dict(zip(*one[measure], strict=True)) for one in found]
-            for g in sorted(set.intersection(*map(set, known))):
-                mean, deviation, seeds = estimate([float(one[g]) for one in known])
+        by_seed = [curves(record) for record in records]
+        for measure in by_seed[0]:
+            values = [dict(zip(*each[measure], strict=True)) for each in by_seed]
+            for g in sorted(set.intersection(*map(set, values))):
+                mean, deviation, seeds = estimate([float(each[g]) for each in values])
                 row = {"method": name, "measure": measure, "generation": g}
                 row |= {"mean": f"{mean:.6g}", "deviation": f"{deviation:.6g}", "seeds": seeds}
                 rows += [row] if np.isfinite(mean) else []

@@ -59,16 +59,16 @@ class Session:
     def __init__(self, folder: Path):
         self.path = folder / "sessions.json"
         self.before = list(os.getloadavg())
-        self.known = read_json(self.path) if self.path.exists() else []
+        self.earlier = read_json(self.path) if self.path.exists() else []
 
     def append(self, name: str, columns: tuple[str, ...], rows: list[tuple]) -> None:
         """Add the rows to a file beside `sessions.json`, all of them or none."""
-        made = {
+        session = {
             **describe_process(),
             "load": {"before": self.before, "after": list(os.getloadavg())},
         }
-        write_json(self.path, [*self.known, made])
-        append(self.path.parent / name, columns, [(*row, len(self.known)) for row in rows])
+        write_json(self.path, [*self.earlier, session])
+        append(self.path.parent / name, columns, [(*row, len(self.earlier)) for row in rows])
 
 
 def measure_costs(folder: Path, plan: Timing) -> None:
@@ -113,16 +113,16 @@ def _make_calls(
     def points(n: int, dtype: type) -> np.ndarray:
         return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
-    made: dict[tuple[str, int], Callable[[], Any]] = {
+    calls: dict[tuple[str, int], Callable[[], Any]] = {
         (name, 0): partial(NoveltyStep, estimator, d, individuals)
         for name, estimator in ESTIMATORS.items()
     }
     for n in entries:
         archive = ArchiveKNN(k=K, additions=GROWTH, capacity=n)
-        made[KNN, n] = partial(NoveltyStep, archive, d, individuals, n)
-        made[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
-        made[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
-    return made
+        calls[KNN, n] = partial(NoveltyStep, archive, d, individuals, n)
+        calls[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
+        calls[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
+    return calls
 
 
 def time_over_generations(session: Session, generations: int) -> None:

@@ -134,8 +134,8 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
     tests = [finding for finding in findings if not isinstance(finding, str)]
     corrected = iter(
         correct(
-            [max(one.p for one in finding) for finding in tests],
-            [max(least_p(one.seeds) for one in finding) for finding in tests],
+            [max(each.p for each in finding) for finding in tests],
+            [max(least_p(each.seeds) for each in finding) for finding in tests],
         )
     )
     return [
@@ -147,18 +147,18 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
 
 
 def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
-    effects = [one.effect for one in comparisons]
-    told = (min(effects), max(effects))
+    effects = [each.effect for each in comparisons]
+    ends = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
     if np.isnan(p):
-        return Judged(not_tested(min(one.seeds for one in comparisons)), None, told)
+        return Judged(not_tested(min(each.seeds for each in comparisons)), None, ends)
     if p >= LEVEL:
         verdict = UNCONFIRMED if any(claimed) else FAILS
     elif all(claimed):
-        verdict = HOLDS if all(one.enough for one in comparisons) else PARTLY
+        verdict = HOLDS if all(each.enough for each in comparisons) else PARTLY
     else:
         verdict = MIXED if any(claimed) else OPPOSITE
-    return Judged(verdict, p, told)
+    return Judged(verdict, p, ends)
 
 
 def _signs(over: np.ndarray) -> Comparison:
