@@ -3,7 +3,7 @@
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,8 +99,9 @@ class Costs:
 
 def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
     """Add rows to a file, all of them or none; fractions with six digits."""
-    formatted = (
-        (f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows
-    )
-    added = [dict(zip(columns, row, strict=True)) for row in formatted]
+
+    def format_value(value: Any) -> Any:
+        return f"{value:.6g}" if isinstance(value, float) else value
+
+    added = [dict(zip(columns, map(format_value, row), strict=True)) for row in rows]
     write_bytes(path, format_csv([*read_csv(path), *added]).encode())

@@ -1,6 +1,7 @@
 """The figures that are drawn of what is stored: curves, the ablation, and what novelty costs."""
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,9 +80,9 @@ def write(out: Path) -> None:
     for folder in (out / "maze", out / "ant"):
         rows = read_csv(folder / "curves.csv")
         for name, curve in CURVES.items():
-            rows_of_method = [row for row in rows if row["measure"] == curve.measure]
-            if rows_of_method:
-                save(over_generations(curve, rows_of_method), folder / f"{name}.png")
+            of_measure = [row for row in rows if row["measure"] == curve.measure]
+            if of_measure:
+                save(over_generations(curve, of_measure), folder / f"{name}.png")
     if (out / "ant" / "results.json").exists():
         save(signature(read_json(out / "ant" / "results.json")), out / "ant" / "signature.png")
     if (out / "ablation" / "results.json").exists():
@@ -137,10 +138,8 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
 def signature(results: Mapping[str, Any]) -> Figure:
     """Figure 5: the spread of paths along the terms of their signature."""
     methods = results["methods"]
-    values = []
-    for method in methods.values():
-        rows = [[row[f"deviation_{term}"] for term in TERMS] for row in method["rows"]]
-        values.append(np.array(rows))
+    deviations = itemgetter(*(f"deviation_{term}" for term in TERMS))
+    values = [np.array(list(map(deviations, method["rows"]))) for method in methods.values()]
     seeds = tuple(tuple(method["seeds"]) for method in methods.values())
     bars = Bars(
         "standard deviation of all paths", TERMS, tuple(map(label, methods)), seeds, tuple(values)

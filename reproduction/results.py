@@ -58,13 +58,10 @@ def group_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, An
 
 def estimate_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The rows of the seeds, and the estimate of every number over them."""
-    names = dict.fromkeys(key for row in rows for key in row)
-    return {
-        "rows": rows,
-        "summary": {
-            key: estimate([row[key] for row in rows if key in row])._asdict() for key in names
-        },
-    }
+    summary = {}
+    for name in dict.fromkeys(key for row in rows for key in row):
+        summary[name] = estimate([row[name] for row in rows if name in row])._asdict()
+    return {"rows": rows, "summary": summary}
 
 
 def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,11 +22,11 @@ from brns.pictures.records import (
     scene_of,
     uniformity_of_archive_or_novelty,
 )
-from brns.pictures.rows import Row, to_rows
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.tasks.chunked import innermost
 
+Row = dict[str, Any]
 Individuals = Literal["survivors", "evaluated"]
 ELITES = (20, 20)
 """cells of elites"""
@@ -40,6 +40,13 @@ INDIVIDUALS = 200
 """parents and offspring that are timed; figure 6"""
 REPEATS = 5
 """of a timing, whose median counts"""
+
+
+def to_rows(columns: dict[str, Any]) -> list[Row]:
+    """A row for each element of the columns, which are broadcast together."""
+    arrays = np.broadcast_arrays(*columns.values())
+    values = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in values]
 
 
 class Series(NamedTuple):

@@ -15,9 +15,8 @@ from brns.metrics.elites import fittest
 from brns.metrics.lineage import ancestor_ids
 from brns.metrics.recorded import evaluated_column, everyone, require_states
 from brns.metrics.uniformity import novelty_of_cells
-from brns.pictures.gather_curves import ELITES
+from brns.pictures.gather_curves import ELITES, Row, to_rows
 from brns.pictures.records import archive_entries, least_fitness, scene_of
-from brns.pictures.rows import Row, to_rows
 from brns.pictures.scenes import open_cells
 from brns.runs.record import Record
 from brns.tasks.chunked import innermost

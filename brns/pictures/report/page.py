@@ -56,7 +56,9 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     first_seeds = {label: seeds[0] for label, seeds in runs.items()}
     reference, first = next(iter(first_seeds.items()))
-    lengths = {label: sorted({record.last for record in seeds}) for label, seeds in runs.items()}
+    lengths: dict[str, list[int]] = {}
+    for label, seeds in runs.items():
+        lengths[label] = sorted({record.last for record in seeds})
     drawn, not_drawn = _draw_figures(records)
     watched = view.view(first_seeds)
     rows = table(runs)
@@ -113,8 +115,10 @@ def _draw_figures(
 def _list_settings(records: Collection[Record]) -> dict[str, list[Any]]:
     """Every setting by its name, with its value in each run."""
     columns = [flatten(record.experiment) for record in records]
-    names = sorted(set().union(*columns))
-    return {name: [column.get(name, "–") for column in columns] for name in names}
+    settings = {}
+    for name in sorted(set().union(*columns)):
+        settings[name] = [column.get(name, "–") for column in columns]
+    return settings
 
 
 def table(
