@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, PercentFormatter
 from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
 from brns.pictures.gather_curves import Bars
-from brns.pictures.paint_curves import paint_bars, with_seeds
+from brns.pictures.paint_curves import append_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, looks_of
 from brns.pictures.style import (
     INK,
@@ -25,7 +25,7 @@ from brns.pictures.style import (
     line_style,
     new_figure,
     save,
-    wrapped,
+    wrap_lines,
 )
 from brns.settings.parts import LOOKS
 from reproduction.costs import BRUTE, KNN, TREE, Costs
@@ -112,7 +112,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
     with house_style():
         figure = new_figure(6.4, 4.2)
         ax = figure.subplots()
-        names = with_seeds(list(methods), seeds)
+        names = append_seed_counts(list(methods), seeds)
         for place, (name, (method, rows_of_method)) in enumerate(
             zip(names, methods.items(), strict=True)
         ):
@@ -126,7 +126,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
             ax.axhline(curve.reference, color=INK, lw=0.8, ls=":")
         number = f"{seeds[0]} seeds" if len(set(seeds)) == 1 else "over seeds"
         words = f"mean ± deviation, {number}"
-        ax.set(xlabel=curve.generation, ylabel=wrapped(ax, curve.quantity, words))
+        ax.set(xlabel=curve.generation, ylabel=wrap_lines(ax, curve.quantity, words))
         ax.set_ylim(0, None if curve.most is None else 1.03 * curve.most)
         if curve.quantity.startswith("share"):
             ax.yaxis.set_major_formatter(PercentFormatter(1.0))

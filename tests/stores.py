@@ -40,7 +40,7 @@ class Memory(Store):
     def write(self, kind, number, seal, arrays, synced=True):
         self.arrays[kind, number] = (seal, {name: np.array(arrays[name]) for name in arrays})
 
-    def confirm(self, numbers):
+    def sync_generations(self, numbers):
         pass
 
     def remove(self, kind, number):

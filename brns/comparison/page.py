@@ -78,15 +78,15 @@ def text(comparison: Comparison, folder: str) -> str:
         "η, and the share κ of later generations in which what was visited became novel again by "
         f"1 % of what it was (over at least {KEPT} generations of each run): the largest over "
         "seeds." + (" pyribs' methods have none." if unknown else ""),
-        _by_world(comparison, _format_cycling),
+        _table_by_world(comparison, _format_cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first solution over those.",
-        _by_world(comparison, _format_solved),
+        _table_by_world(comparison, _format_solved),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
         "ran side by side, and the machine may have had other work: a rough measure, by which "
         "only methods of one commit (below) and one row are compared.",
-        _by_world(comparison, lambda facts: format_number(facts.milliseconds)),
+        _table_by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",
         _world_table(comparison),
         provenance_text(f"{len(comparison.seeds)} seeds.", comparison.provenance),
@@ -109,7 +109,7 @@ def _share_table(comparison: Comparison, fraction: float) -> str:
     return table(lines)
 
 
-def _by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
+def _table_by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
     rows = [["world", *next(iter(comparison.results.values()))]]
     for name, methods in comparison.results.items():
         rows.append([name, *map(cell, methods.values())])

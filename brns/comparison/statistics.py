@@ -169,11 +169,13 @@ class Comparison(NamedTuple):
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
-                against = self._compare(method, cells)
+                against = self._versus_reference(method, cells)
             lines.append([method, f"{np.mean(shares):.1%}", *against])
         return lines
 
-    def _compare(self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]) -> list[str]:
+    def _versus_reference(
+        self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]
+    ) -> list[str]:
         ends = [
             row
             for row in self.verdicts

@@ -199,22 +199,22 @@ def _curves(
     """A series for each method of a statistic `at` the generations that all of its runs have."""
     series = []
     for label, runs in groups.items():
-        generations = _common(map(at, runs))
+        generations = _common_generations(map(at, runs))
         rows = [statistic(record)[np.isin(at(record), generations)] for record in runs]
         values = np.array(rows, np.float64)
         if len(generations) < 2 or not np.isfinite(values).any():
             raise ValueError(
                 f"a curve needs values of 2 generations or more; {runs[0].path} has too few"
             )
-        series.append(_series(label, runs, generations, values))
+        series.append(_make_series(label, runs, generations, values))
     return Curves(quantity, tuple(series))
 
 
-def _common(lists: Iterable[Sequence[int]]) -> list[int]:
+def _common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
     return sorted(set.intersection(*map(set, lists)))
 
 
-def _series(
+def _make_series(
     label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
 ) -> Series:
     sizes = [len(rows) for rows in evaluated_column(runs[0], "id")]
@@ -226,12 +226,12 @@ def _series(
 def q(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = methods(records).values()
-    generations = _common(require_states(record, "Q(i, j)") for record in runs)
+    generations = _common_generations(require_states(record, "Q(i, j)") for record in runs)
     matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
     series = []
     for row in dict.fromkeys(int(len(generations) * part) for part in (0.1, 0.4, 0.7)):
         label = f"i = {generations[row]}"
-        series.append(_series(label, runs, generations[row:], matrices[:, row, row:]))
+        series.append(_make_series(label, runs, generations[row:], matrices[:, row, row:]))
     return Curves("Q(i, j), novelty", tuple(series), "generation j", column="row")
 
 

@@ -22,7 +22,7 @@ from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
 from brns.pictures.records import has_map, last_kept_generations, method, scene_of
 from brns.pictures.style import add_title, house_style, legend_below
-from brns.runs.files import replacing
+from brns.runs.files import atomic_file
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.tasks.chunked import innermost
@@ -148,7 +148,7 @@ def _save(
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
         raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
-    with replacing(out) as temporary:
+    with atomic_file(out) as temporary:
         if out.suffix == ".gif":
             _write_gif(temporary, iter(pictures), frames_per_second, same_colors)
         else:

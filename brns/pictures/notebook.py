@@ -38,7 +38,7 @@ def table(records: Sequence[Record]) -> str:
         for name in measures:
             value = MEASURES[name].function(record) if _has_measure(record, name) else None
             words.append(format_number(None if value is None else float(value)))
-        lines.append(_make_row("td", words, _draw(record) if pictured else None))
+        lines.append(_make_row("td", words, _draw_behaviors(record) if pictured else None))
     more = len(records) - LISTED
     return f"<table>{''.join(lines)}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
 
@@ -55,7 +55,7 @@ def _has_measure(record: Record, name: str) -> bool:
     return MEASURES[name].needs != "grid" or grid(record.behavior_space) is not None
 
 
-def _draw(record: Record) -> str:
+def _draw_behaviors(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
     with house_style():
         figure = NotebookFigure(figsize=(2.6, 2.3), layout="constrained")

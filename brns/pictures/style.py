@@ -25,7 +25,7 @@ from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from brns.formatting import format_number
-from brns.runs.files import replacing
+from brns.runs.files import atomic_file
 from brns.settings.parts import LOOKS, Look
 
 INK = "#1f2430"
@@ -151,7 +151,7 @@ def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
     place = ax.inset_axes((1.02, 0.0, 0.04, 1.0))
-    bar = figure.colorbar(mappable, cax=place, label=wrapped(ax, label))
+    bar = figure.colorbar(mappable, cax=place, label=wrap_lines(ax, label))
     if isinstance(mappable.norm, FuncNorm):
         quarters = np.unique(mappable.norm.inverse(np.linspace(0, 1, 5)))
         bar.set_ticks(quarters, labels=[format_number(value) for value in quarters])
@@ -210,7 +210,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
-    with replacing(path) as temporary, house_style():
+    with atomic_file(path) as temporary, house_style():
         if path.suffix == ".png":
             temporary.write_bytes(png(figure, **options))
         else:
@@ -285,7 +285,7 @@ def bands(
     return Bands(deviations, f"mean ± deviation, {seeds}")
 
 
-def wrapped(ax: Axes, *texts: str) -> str:
+def wrap_lines(ax: Axes, *texts: str) -> str:
     """Texts in lines of their own, about as long as the axes are high."""
     points = matplotlib.rcParams["font.size"]
     most = max(int(0.8 * panel_inches(ax)[1] / (0.0082 * points)), 12)
@@ -342,14 +342,14 @@ def label_line_ends(ax: Axes, most: float = 0.36) -> bool:
     # the colour of an axes' own text, which a user's style may make light
     ink: Any = ax.xaxis.label.get_color()
     place: Any = {"transform": ax.transAxes}
-    for i, beside in enumerate(spread(heights.tolist(), gap)):
+    for i, beside in enumerate(move_apart(heights.tolist(), gap)):
         color = lines[i].get_color()
         ax.plot([1.0, 1.03], [heights[i], beside], color=color, lw=0.8, clip_on=False, **place)
         ax.text(1.04, beside, labels[i], va="center", color=ink, **place)
     return True
 
 
-def spread(heights: Sequence[float], gap: float) -> list[float]:
+def move_apart(heights: Sequence[float], gap: float) -> list[float]:
     """The heights within 0 and 1, in their order, moved apart until neighbours have a gap."""
     order = np.argsort(heights, kind="stable")
     places = list(heights)

@@ -238,10 +238,10 @@ def begin_runs(
     changed = facts[0].changed_by_evaluations(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
-        for each, (state, lost), store in zip(facts, begun, stores, strict=True):
+        for each, (state, failed), store in zip(facts, begun, stores, strict=True):
             each.sessions.append(session.model_copy())
             each.changing += changed
-            saving.append(writers.submit(ActiveRun.begin, store, each, search, state, lost))
+            saving.append(writers.submit(ActiveRun.begin, store, each, search, state, failed))
         return [future.result() for future in saving]
 
 

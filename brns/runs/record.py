@@ -101,7 +101,7 @@ class Record:
         )
 
     def _repr_html_(self) -> str:
-        return _notebook([self])
+        return _to_html([self])
 
     @property
     def planned(self) -> int:
@@ -169,7 +169,7 @@ class Record:
     @property
     def began(self) -> datetime.datetime | None:
         """When the run was started; None of a fork that did not go on yet."""
-        spans = self._spans()
+        spans = self._session_spans()
         return spans[0][0] if spans else None
 
     @property
@@ -177,19 +177,19 @@ class Record:
         """When the work on it ended; of a run that goes on, or was killed,
         when its last generation was saved.
         """
-        spans = self._spans()
+        spans = self._session_spans()
         return spans[-1][1] if spans else None
 
     @property
     def seconds(self) -> float:
         """How long it took so far, the pauses between one session and the next not counted."""
-        return sum(((end - begin).total_seconds() for begin, end in self._spans()), 0.0)
+        return sum(((end - begin).total_seconds() for begin, end in self._session_spans()), 0.0)
 
     @property
     def _sessions(self) -> list[metadata.Session]:
         return metadata.read(self.store).sessions
 
-    def _spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
+    def _session_spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
         """When the work of each session began and ended."""
         return [self.store.span(session.began, session.ended) for session in self._sessions]
 
@@ -316,7 +316,7 @@ class Record:
         behavior and generation of birth.
         """
         born = [self.read_generation(g)["offspring"] for g in range(self.last + 1)]
-        return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
+        return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
         """From whom an individual descends; see `brns.metrics.lineage.ancestors`.
@@ -340,9 +340,9 @@ class Record:
             RecordError: where the run does not have the generation.
         """
         number = self.last if generation is None else generation
-        return self._with_genotypes(self.read_generation(number)["survivors"])
+        return self._to_population(self.read_generation(number)["survivors"])
 
-    def _with_genotypes(self, table: np.ndarray) -> Population:
+    def _to_population(self, table: np.ndarray) -> Population:
         columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
         genotype = self.genotypes(columns["id"], columns["born"])
         return Population(genotype=genotype, **columns)  # ty: ignore[invalid-argument-type]
@@ -415,10 +415,10 @@ class Records(list[Record]):
     """A list of records that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        return _notebook(self)
+        return _to_html(self)
 
 
-def _notebook(records: list[Record]) -> str:
+def _to_html(records: list[Record]) -> str:
     """How a notebook shows records. Pictures read records, so that nobody here imports them."""
     return importlib.import_module("brns.pictures.notebook").table(records)
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from brns import pictures
 from brns.pictures import notebook
 from brns.pictures.gather_curves import ELITES
-from brns.pictures.style import label_line_ends, new_figure, spread
+from brns.pictures.style import label_line_ends, move_apart, new_figure
 from brns.runs.record import Records
 
 
@@ -141,8 +141,8 @@ def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax, m
 
 
 def test_names_stand_at_the_ends_of_lines_apart_and_in_order():
-    assert spread([0.5, 0.5, 0.1], 0.2) == pytest.approx([0.5, 0.7, 0.1])
-    assert spread([0.98, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
+    assert move_apart([0.5, 0.5, 0.1], 0.2) == pytest.approx([0.5, 0.7, 0.1])
+    assert move_apart([0.98, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
     figure = new_figure(5.6, 3.5)
     ax = figure.subplots()
     for label, end in (("low", 0.1), ("high", 0.9), ("higher", 0.91)):

@@ -21,7 +21,7 @@ from brns.pictures.records import explain_left_out, has_map, methods, scene_of
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, data_url, png
 from brns.pictures.table import FIGURES
-from brns.runs.files import replacing
+from brns.runs.files import atomic_file
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
@@ -93,7 +93,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         settings=_list_settings(first_seeds.values()),
         origin=describe_origin,
     )
-    with replacing(out) as temporary:
+    with atomic_file(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
 

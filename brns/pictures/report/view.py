@@ -13,7 +13,7 @@ from PIL import Image, ImageColor
 from brns.pictures import gather_maps
 from brns.pictures.gather_maps import Living, NoveltyMap
 from brns.pictures.records import has_map, last_kept_generations, scene_of
-from brns.pictures.scenes import with_start
+from brns.pictures.scenes import paths_from_start
 from brns.pictures.style import NOVELTY, WALL, data_url, rank_norm
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
@@ -45,11 +45,13 @@ def view(runs: Mapping[str, Record]) -> dict[str, Any]:
     generations = choose_generations(list(runs.values()))
     panels = []
     for name, record in runs.items():
-        panels.append({"title": f"{name}, seed {record.seed}", **_make_panel(record, generations)})
+        panels.append(
+            {"title": f"{name}, seed {record.seed}", **_gather_panel(record, generations)}
+        )
     return {"scene": _describe_scene(world), "generations": generations, "panels": panels}
 
 
-def _make_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
+def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last).tolist()
     living = [gather_maps.population(record, g) for g in now]
@@ -89,7 +91,7 @@ def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
         "novelty": [_encode(each.novelty, "<f4") for each in living],
     }
     if world.paths:
-        paths = with_start(world, columns["descriptor"])
+        paths = paths_from_start(world, columns["descriptor"])
         people |= {"paths": _encode(paths, "<f4"), "steps": paths.shape[1]}
     return people
 
