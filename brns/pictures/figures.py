@@ -3,14 +3,13 @@
 import itertools
 from typing import Any, NamedTuple
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brns.metrics.recorded import require_states
 from brns.pictures import gather_maps, paint_curves, paint_maps, style
 from brns.pictures.paint_curves import Over
-from brns.pictures.records import Runs, has_map, method, methods
+from brns.pictures.records import Runs, has_map, method, methods, pick_evenly
 from brns.pictures.style import WIDTHS, Width, add_title, house_style, legend_below, new_figure
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
@@ -212,5 +211,4 @@ def _pick_states(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
     states = require_states(record, "a novelty map")
     last = len(states) - 1
-    spaced = np.linspace(min(1, last), last, 3).round().astype(int)
-    return [states[i] for i in np.unique(spaced)]
+    return [states[i] for i in pick_evenly(min(1, last), last, 3)]

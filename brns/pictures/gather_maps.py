@@ -16,7 +16,7 @@ from brns.metrics.lineage import ancestor_ids
 from brns.metrics.recorded import evaluated_column, everyone, require_states
 from brns.metrics.uniformity import novelty_of_cells
 from brns.pictures.gather_curves import ELITES, Row, to_rows
-from brns.pictures.records import archive_entries, least_fitness, scene_of
+from brns.pictures.records import archive_entries, least_fitness, pick_evenly, scene_of
 from brns.pictures.scenes import open_cells
 from brns.runs.record import Record
 from brns.tasks.chunked import innermost
@@ -145,7 +145,7 @@ def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
     if not isinstance(task, Traced):
         return ()
     genotypes = record.solutions().genotype
-    some = np.unique(np.linspace(0, len(genotypes) - 1, 3).round().astype(int))
+    some = pick_evenly(0, len(genotypes) - 1, 3)
     return tuple(np.asarray(task.trajectory(genotypes[some]))[..., :2])
 
 

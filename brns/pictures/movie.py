@@ -20,7 +20,13 @@ from PIL import Image
 from brns.metrics.recorded import evaluated_column
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
-from brns.pictures.records import has_map, last_kept_generations, method, scene_of
+from brns.pictures.records import (
+    has_map,
+    last_kept_generations,
+    method,
+    pick_evenly,
+    scene_of,
+)
 from brns.pictures.style import add_title, house_style, legend_below
 from brns.runs.files import atomic_file
 from brns.runs.progress import track
@@ -111,7 +117,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
     """
     if not record.last:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
-    moments = np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist()
+    moments = pick_evenly(0, record.last, MOST_FRAMES)
     states = last_kept_generations(record, moments) if has_map(record) else [None] * len(moments)
     with house_style():
         # Numbers beside the bar get longer from frame to frame.

@@ -122,6 +122,11 @@ def has_map(record: Record) -> bool:
     )
 
 
+def pick_evenly(first: int, last: int, most: int) -> list[int]:
+    """So many whole numbers, or all, evenly spread from the first to the last."""
+    return np.unique(np.linspace(first, last, most).round().astype(int)).tolist()
+
+
 def last_kept_generations(record: Record, moments: Sequence[int]) -> list[int]:
     """The last generation until each of these moments whose state is kept."""
     stored = np.array(record.snapshots)

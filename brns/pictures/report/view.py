@@ -12,7 +12,7 @@ from PIL import Image, ImageColor
 
 from brns.pictures import gather_maps
 from brns.pictures.gather_maps import Living, NoveltyMap
-from brns.pictures.records import has_map, last_kept_generations, scene_of
+from brns.pictures.records import has_map, last_kept_generations, pick_evenly, scene_of
 from brns.pictures.scenes import paths_from_start
 from brns.pictures.style import NOVELTY, WALL, data_url, rank_norm
 from brns.runs.record import Record
@@ -33,8 +33,7 @@ def choose_generations(records: Sequence[Record]) -> list[int]:
     last = max(record.last for record in records)
     sizes = [record.column("survivors.descriptor", [0]).shape[1:] for record in records]
     numbers = sum(individuals * (dimension + 4) for individuals, dimension in sizes)
-    most = min(max(NUMBERS // numbers, 2), MOST_FRAMES, last + 1)
-    return np.linspace(0, last, most).round().astype(int).tolist()
+    return pick_evenly(0, last, min(max(NUMBERS // numbers, 2), MOST_FRAMES))
 
 
 def view(runs: Mapping[str, Record]) -> dict[str, Any]:
