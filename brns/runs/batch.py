@@ -70,13 +70,9 @@ def leave_out_missing_seeds(runs: Sequence[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     present = [run.seed for run in runs]
     if missing := sorted(set(runs[0].metadata.together) - set(present)):
-        rounding = (
-            ". Seeds that are computed together round together, so that their last bits may be "
-            "others than with all"
-        )
         warnings.warn(
-            f"seeds {missing} of the batch are missing: the others go on without them"
-            f"{rounding if runs[0].search.task.traceable else ''}",
+            f"seeds {missing} of the batch are missing: the others go on without them. Seeds of a "
+            "task in JAX round together, so that the last bits of these may change",
             stacklevel=2,
         )
     for run in runs:

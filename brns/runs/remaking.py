@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from brns.core import Box, Generation
-from brns.formatting import escape_control, format_range
+from brns.formatting import escape_control
 from brns.runs.files import RecordError
 from brns.search import keys
 from brns.settings.differences import format_diff
@@ -93,7 +93,11 @@ def offspring_genotypes(
     everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
     if lacking.any():
         everybody, like = remake_and_compare(record, number)
-        _explain_unlike(record, number, like)
+        if like == "other":
+            raise RecordError(_explain_unlike(record, number, like))
+        if like == "rounded" and not record.warned_of_rounding:
+            record.warned_of_rounding = True
+            warnings.warn(escape_control(_explain_unlike(record, number, like)), stacklevel=2)
     everybody[stored] = genotypes
     return everybody
 
@@ -123,33 +127,20 @@ def warn_unless_exact(record: Any) -> None:
     some = numbers[:: max(len(numbers) // CHECKED, 1)]
     lacking = [g for g in some if not record.read_generation(g, "stored")["stored"].all()]
     alike = {g: remake_and_compare(record, g)[1] for g in lacking}
-    if wrong := [g for g in lacking if alike[g] != "exact"]:
-        lost = "other" in alike.values()
-        text = (
-            f"{record.path}: here the genotypes of those who died at once "
-            f"{'cannot be made again' if lost else 'are made again up to rounding'} (tried: "
-            f"generations {format_range(wrong)}): {_explain_difference(record, wrong[0])}. Read "
-            'them where they were made; genotypes="all" (--genotypes all) stores '
-            "everybody's in a run that begins"
-        )
-        warnings.warn(escape_control(text), stacklevel=2)
+    for like in ("other", "rounded"):
+        if wrong := [g for g in lacking if alike[g] == like]:
+            warnings.warn(escape_control(_explain_unlike(record, wrong[0], like)), stacklevel=2)
+            return
 
 
-def _explain_unlike(record: Any, number: int, like: Likeness) -> None:
-    """Warn once of genotypes up to rounding; a `RecordError` for those of another search."""
-    only = f"{record.path} has only genotypes of survivors and solutions"
-    if like == "other":
-        raise RecordError(
-            f"{only}, and those of the others in generation {number} cannot be made again "
-            f"here: {_explain_difference(record, number)}"
-        )
-    if like == "rounded" and not record.warned_of_rounding:
-        record.warned_of_rounding = True
-        text = (
-            f"{only}; those of others, as in generation {number}, are made again up to "
-            f"rounding: {_explain_difference(record, number)}"
-        )
-        warnings.warn(escape_control(text), stacklevel=2)
+def _explain_unlike(record: Any, number: int, like: Likeness) -> str:
+    """How the genotypes of a generation that are not on disk are not what they were, and why."""
+    how = "cannot be made again here" if like == "other" else "are made again up to rounding"
+    return (
+        f"{record.path} has only genotypes of survivors and solutions; those of others {how}, as "
+        f"in generation {number}: {_explain_difference(record, number)}. Read them where they were "
+        'made; genotypes="all" (--genotypes all) stores everybody\'s in a run that begins'
+    )
 
 
 def _explain_difference(record: Any, number: int) -> str:
