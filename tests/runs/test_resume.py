@@ -103,19 +103,9 @@ def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
 @pytest.mark.parametrize(
     ("below", "generations", "changes", "message"),
     [
-        (
-            ".",
-            7,
-            {"mutate": PolynomialMutation(eta=2.0, rate=0.25)},
-            r"mutate.rate was 0.5 and is 0.25",
-        ),
+        (".", 7, {"mutate": PolynomialMutation(eta=2.0, rate=0.25)}, "rate was 0.5 and is 0.25"),
         (".", 0, {}, "generations must be a whole number from 1 on; got 0"),
-        (
-            "seed0001",
-            7,
-            {},
-            r"holds seeds \[1\], .* with seeds \[0, 1\].*brns fork .*seed0001 --at 6 --out",
-        ),
+        ("seed0001", 7, {}, r"seeds \[1\], .* seeds \[0, 1\].*brns fork .*seed0001 --at 6 --out"),
     ],
 )
 def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(
@@ -222,10 +212,7 @@ def test_seeds_have_one_meaning(asked, found):
         ({"generations": 0}, "generations must be a whole number from 1 on"),
         ({"genotypes": "none"}, "genotypes must be survivors or all; got 'none'"),
         ({"exist": "overwrite"}, "exist must be refuse or resume; got 'overwrite'"),
-        (
-            {"search": HOST.task},
-            r"needs a search, as in brns\.NoveltySearch\(task\); got HostIdentity",
-        ),
+        ({"search": HOST.task}, r"a search, as in brns\.NoveltySearch\(task\); got HostIdentity"),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number from 1 on"),
         ({"seeds": []}, r"different seeds from 0 to 2\*\*32 - 1; got \[\]"),
         ({"seed": -1}, r"got \[-1\]"),
