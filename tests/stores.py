@@ -9,7 +9,8 @@ import numpy as np
 
 from brns.runs import metadata
 from brns.runs.files import RecordError
-from brns.runs.loop import advance, begin_runs
+from brns.runs.loop import advance
+from brns.runs.opening import begin_runs
 from brns.runs.seeds import to_host
 from brns.runs.store import Store
 

@@ -325,7 +325,7 @@ def draw_band(
     ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
 
 
-def label_line_ends(ax: Axes, most: float = 0.36) -> bool:
+def label_line_ends(ax: Axes) -> bool:
     """Write the name of each line beside its end; True where there was room, so no legend."""
     figure: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
@@ -334,7 +334,7 @@ def label_line_ends(ax: Axes, most: float = 0.36) -> bool:
     points = matplotlib.rcParams["font.size"]
     inches = 0.0078 * points * max(map(len, labels), default=0)
     gap = 1.25 * points / 72 / (0.7 * figure.get_figheight())
-    roomy = len(lines) * gap <= 1 and inches <= most * figure.get_figwidth()
+    roomy = len(lines) * gap <= 1 and inches <= 0.36 * figure.get_figwidth()
     if not roomy or len({x for x, _ in ends}) != 1 or not np.isfinite(ends).all():
         return False
     ax.set_xlim(right=ends[0][0])

@@ -2,33 +2,21 @@
 
 import contextlib
 import functools
-import logging
 import os
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, SupportsIndex, get_args
 
-import jax
-import numpy as np
-
 from brns.formatting import escape_control
 from brns.metrics.saturation import saturated
 from brns.runs import compilation_cache, metadata
 from brns.runs.active import ActiveRun, SavedGeneration
-from brns.runs.batch import (
-    check_same_arguments,
-    check_seeds_together,
-    last_common_checkpoint,
-    leave_out_missing_seeds,
-    record_edits,
-)
 from brns.runs.files import RecordError
+from brns.runs.opening import WRITERS, begin, check_same_arguments, reopen
 from brns.runs.paths import (
     Seeds,
-    atomic_directory,
     check_place,
     require_integer,
     resolve_out,
@@ -37,21 +25,18 @@ from brns.runs.paths import (
 )
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
-from brns.runs.remaking import Keep, warn_unless_exact
-from brns.runs.seeds import compute_generations, to_host
-from brns.runs.store import Store, find_runs
-from brns.search import NoveltySearch, SearchState
+from brns.runs.remaking import Keep
+from brns.runs.seeds import compute_generations
+from brns.runs.store import find_runs
+from brns.search import NoveltySearch
 from brns.settings.differences import short_repr
 
-LOG = logging.getLogger("brns")
 Exist = Literal["refuse", "resume"]
 Until = Callable[[SavedGeneration], bool]
-Begin = Callable[[contextlib.ExitStack], list[ActiveRun]]
-"""what makes the runs that go on; they are locked until the stack is closed"""
-SECONDS = (
-    1.0  # of work that a resumed run computes again at most, beside the generation in progress
-)
-WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
+OpenRuns = Callable[[contextlib.ExitStack], list[ActiveRun]]
+"""begins or reopens the runs that go on; they are locked until the stack is closed"""
+SECONDS = 1.0
+"""of work that a resumed run computes again at most, beside the generation in progress"""
 
 
 def run(
@@ -102,8 +87,8 @@ def run(
         ValueError: where an argument or what a part gave is not what it should be.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    path, begin = _prepare(search, generations, out, seed, seeds, *settings)
-    for _ in _run_with_bar(begin, until, progress, out is None):
+    path, open_runs = _prepare(search, generations, out, seed, seeds, *settings)
+    for _ in _run_with_bar(open_runs, until, progress, out is None):
         pass
     return records(path, search)
 
@@ -133,8 +118,8 @@ def generations(
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    _, begin = _prepare(search, generations, out, seed, seeds, *settings)
-    steps = _run_with_bar(begin, None, progress, out is None)
+    _, open_runs = _prepare(search, generations, out, seed, seeds, *settings)
+    steps = _run_with_bar(open_runs, None, progress, out is None)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
 
@@ -167,8 +152,8 @@ def resume(
             or is one seed of a batch.
     """
     path = Path(path).absolute()
-    begin = functools.partial(_reopen, path, search, generations, accept_edits)
-    for _ in _run_with_bar(begin, until, progress):
+    open_runs = functools.partial(reopen, path, search, generations, accept_edits)
+    for _ in _run_with_bar(open_runs, until, progress):
         pass
     return records(path, search)
 
@@ -184,7 +169,7 @@ def _prepare(
     exist: Exist,
     accept_edits: bool,
     name: str | None,
-) -> tuple[Path, Begin]:
+) -> tuple[Path, OpenRuns]:
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
     numbers = resolve_seeds(seed, seeds)
     path = temporary_folder() if out is None else resolve_out(out)
@@ -199,100 +184,15 @@ def _prepare(
     stride = require_integer("checkpoint_every", checkpoint_every)
     if exist == "resume" and find_runs(path):
         check_same_arguments(path, records(path), numbers, stride, genotypes)
-        return path, functools.partial(_reopen, path, search, total, accept_edits)
+        return path, functools.partial(reopen, path, search, total, accept_edits)
     check_place(path)
     facts = metadata.new(search, numbers, total, stride, genotypes, name)
     folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
-    return path, functools.partial(_begin_runs_at, path, folders, search, facts)
-
-
-def _begin_runs_at(
-    path: Path,
-    folders: Sequence[str],
-    search: NoveltySearch,
-    facts: Sequence[metadata.Metadata],
-    locks: contextlib.ExitStack,
-) -> list[ActiveRun]:
-    """New runs, in these folders below a path."""
-    session = metadata.Session(after=0)
-    founders = search.population_size * len(facts)
-    LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
-    begun = to_host([search.begin(jax.random.key(each.seed)) for each in facts])
-    with atomic_directory(path) as hidden:  # there is no run without its founders
-        stores = [Store(hidden / folder) for folder in folders]
-        runs = begin_runs(search, facts, session, begun, stores)
-    for run, folder in zip(runs, folders, strict=True):
-        run.record.store = Store(path / folder)
-    _lock_until_closed([run.record for run in runs], locks)
-    return runs
-
-
-def begin_runs(
-    search: NoveltySearch,
-    facts: Sequence[metadata.Metadata],
-    session: metadata.Session,
-    begun: Sequence[tuple[SearchState, np.ndarray]],
-    stores: Sequence[Store],
-) -> list[ActiveRun]:
-    """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
-    changed = facts[0].changed_by_evaluations(search)
-    with ThreadPoolExecutor(WRITERS) as writers:
-        saving = []
-        for each, (state, failed), store in zip(facts, begun, stores, strict=True):
-            each.sessions.append(session.model_copy())
-            each.changing += changed
-            saving.append(writers.submit(ActiveRun.begin, store, each, search, state, failed))
-        return [future.result() for future in saving]
-
-
-def _reopen(
-    path: Path,
-    search: NoveltySearch | None,
-    generations: SupportsIndex | None,
-    accept_edits: bool,
-    locks: contextlib.ExitStack,
-) -> list[ActiveRun]:
-    """The runs in a directory, from the last state that all of them have."""
-    existing = records(path, search)
-    first = existing[0]
-    for record in existing:
-        record.search = first.search
-    check_seeds_together(path, existing)
-    planned = first.planned
-    total = planned if generations is None else require_integer("generations", generations)
-    _lock_until_closed(existing, locks)
-    at = last_common_checkpoint(path, existing)
-    edited = record_edits(existing, at, accept_edits)
-    if total != planned:
-        text = f"{path} was begun for {planned} generations and {total} are asked for; "
-        text += (
-            f"it has {at} already, and nothing is computed"
-            if at >= total
-            else f"it goes on from {at} to {total}"
-        )
-        LOG.warning("%s", escape_control(text))
-    elsewhere = [record for record in existing if edited or record.elsewhere]
-    leave_out_missing_seeds(existing)
-    session = metadata.Session(after=at)
-    runs = [ActiveRun.resume(record, at, total, session) for record in existing]
-    for record in elsewhere:
-        warn_unless_exact(record)
-    return runs
-
-
-def _lock_until_closed(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
-    """Lock runs until the stack is closed; a warning says where a file system has no locks."""
-    lacking = [record for record in runs if not locks.enter_context(record.store.lock())]
-    if lacking:
-        text = (
-            f"the file system of {lacking[0].path} has no locks: see to it that no other process "
-            "writes there"
-        )
-        warnings.warn(escape_control(text), stacklevel=2)
+    return path, functools.partial(begin, path, folders, search, facts)
 
 
 def _run_with_bar(
-    begin: Begin, until: Until | None, visible: bool, temporary: bool = False
+    open_runs: OpenRuns, until: Until | None, visible: bool, temporary: bool = False
 ) -> Generator[list[SavedGeneration], None, None]:
     """One generation of all seeds after another; each was saved before it is handed out."""
     compilation_cache.keep()
@@ -301,7 +201,7 @@ def _run_with_bar(
         Bar(title, summary=summary, visible=visible, temporary=temporary) as bar,
         contextlib.ExitStack() as locks,
     ):
-        runs = begin(locks)
+        runs = open_runs(locks)
         if runs[0].number < runs[0].total:
             yield from advance(runs, until, bar)
 

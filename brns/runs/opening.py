@@ -1,17 +1,121 @@
-"""Which runs go on together: those that were begun together, with the same code, each once."""
+"""The runs that go on: new ones, or those in a directory that were begun together, with the same
+code, each once.
+"""
 
+import contextlib
+import logging
 import shlex
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import SupportsIndex
 
+import jax
+import numpy as np
+
+from brns.formatting import escape_control
+from brns.runs import metadata
+from brns.runs.active import ActiveRun
 from brns.runs.files import RecordError
 from brns.runs.metadata import Edit
-from brns.runs.record import Record
-from brns.runs.remaking import Keep
+from brns.runs.paths import atomic_directory, require_integer
+from brns.runs.record import Record, records
+from brns.runs.remaking import Keep, warn_unless_exact
+from brns.runs.seeds import to_host
 from brns.runs.sources import Source, difference
+from brns.runs.store import Store
+from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_overrides
+
+LOG = logging.getLogger("brns")
+WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
+
+
+def begin(
+    path: Path,
+    folders: Sequence[str],
+    search: NoveltySearch,
+    facts: Sequence[metadata.Metadata],
+    locks: contextlib.ExitStack,
+) -> list[ActiveRun]:
+    """New runs, in these folders below a path."""
+    session = metadata.Session(after=0)
+    founders = search.population_size * len(facts)
+    LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
+    begun = to_host([search.begin(jax.random.key(each.seed)) for each in facts])
+    with atomic_directory(path) as hidden:  # there is no run without its founders
+        stores = [Store(hidden / folder) for folder in folders]
+        runs = begin_runs(search, facts, session, begun, stores)
+    for run, folder in zip(runs, folders, strict=True):
+        run.record.store = Store(path / folder)
+    _lock_until_closed([run.record for run in runs], locks)
+    return runs
+
+
+def begin_runs(
+    search: NoveltySearch,
+    facts: Sequence[metadata.Metadata],
+    session: metadata.Session,
+    begun: Sequence[tuple[SearchState, np.ndarray]],
+    stores: Sequence[Store],
+) -> list[ActiveRun]:
+    """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
+    changed = facts[0].changed_by_evaluations(search)
+    with ThreadPoolExecutor(WRITERS) as writers:
+        saving = []
+        for each, (state, failed), store in zip(facts, begun, stores, strict=True):
+            each.sessions.append(session.model_copy())
+            each.changing += changed
+            saving.append(writers.submit(ActiveRun.begin, store, each, search, state, failed))
+        return [future.result() for future in saving]
+
+
+def reopen(
+    path: Path,
+    search: NoveltySearch | None,
+    generations: SupportsIndex | None,
+    accept_edits: bool,
+    locks: contextlib.ExitStack,
+) -> list[ActiveRun]:
+    """The runs in a directory, from the last state that all of them have."""
+    existing = records(path, search)
+    first = existing[0]
+    for record in existing:
+        record.search = first.search
+    check_seeds_together(path, existing)
+    planned = first.planned
+    total = planned if generations is None else require_integer("generations", generations)
+    _lock_until_closed(existing, locks)
+    at = last_common_checkpoint(path, existing)
+    edited = record_edits(existing, at, accept_edits)
+    if total != planned:
+        text = f"{path} was begun for {planned} generations and {total} are asked for; "
+        text += (
+            f"it has {at} already, and nothing is computed"
+            if at >= total
+            else f"it goes on from {at} to {total}"
+        )
+        LOG.warning("%s", escape_control(text))
+    elsewhere = [record for record in existing if edited or record.elsewhere]
+    leave_out_missing_seeds(existing)
+    session = metadata.Session(after=at)
+    runs = [ActiveRun.resume(record, at, total, session) for record in existing]
+    for record in elsewhere:
+        warn_unless_exact(record)
+    return runs
+
+
+def _lock_until_closed(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
+    """Lock runs until the stack is closed; a warning says where a file system has no locks."""
+    lacking = [record for record in runs if not locks.enter_context(record.store.lock())]
+    if lacking:
+        text = (
+            f"the file system of {lacking[0].path} has no locks: see to it that no other process "
+            "writes there"
+        )
+        warnings.warn(escape_control(text), stacklevel=2)
 
 
 def check_same_arguments(
