@@ -13,13 +13,12 @@ from matplotlib.ticker import FixedLocator, PercentFormatter
 from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
 from brns.pictures.gather_curves import Bars
+from brns.pictures.lines import draw_band, label_line_ends
 from brns.pictures.paint_curves import append_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, looks_of
 from brns.pictures.style import (
     INK,
-    draw_band,
     house_style,
-    label_line_ends,
     label_numbers,
     legend_below,
     line_style,

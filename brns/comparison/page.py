@@ -16,12 +16,11 @@ from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
 from brns.metrics.measures import estimate
+from brns.pictures.lines import Line, draw_lines
 from brns.pictures.records import looks_of
 from brns.pictures.style import (
     WIDTHS,
-    Line,
     Width,
-    draw_lines,
     house_style,
     legend_below,
     new_figure,

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brns.metrics.recorded import require_states
-from brns.pictures import gather_maps, paint_curves, paint_maps, style
+from brns.pictures import gather_maps, paint_curves, paint_maps
+from brns.pictures.lines import label_line_ends
 from brns.pictures.paint_curves import Over
 from brns.pictures.records import Runs, has_map, method, methods, pick_evenly
 from brns.pictures.style import WIDTHS, Width, add_title, house_style, legend_below, new_figure
@@ -150,7 +151,7 @@ class Prepared(NamedTuple):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
                     self.picture.paint(gathered, place, **how)
                     add_title(place, label)
-            if self.picture.panels != "one" or not style.label_line_ends(figure.axes[0]):
+            if self.picture.panels != "one" or not label_line_ends(figure.axes[0]):
                 legend_below(figure)
         return figure
 

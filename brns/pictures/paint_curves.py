@@ -10,6 +10,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, PercentForm
 
 from brns.pictures import style
 from brns.pictures.gather_curves import INDIVIDUALS, Bars, Costs, Curves
+from brns.pictures.lines import Line, bands, draw_lines
 from brns.pictures.records import looks_of
 from brns.settings.parts import LOOKS, Look
 
@@ -30,8 +31,8 @@ def paint_curves(
     lines = []
     for name, line in zip(names, curves.series, strict=True):
         x = getattr(line, over).tolist()
-        lines.append(style.Line(name, x, line.values, looks[line.label]))
-    words = style.draw_lines(ax, lines, logarithmic, curves.most)
+        lines.append(Line(name, x, line.values, looks[line.label]))
+    words = draw_lines(ax, lines, logarithmic, curves.most)
     if over == "evaluations":
         until = "" if curves.generation == "generation" else f" until {curves.generation}"
         ax.set_xlabel(f"evaluations{until}")
@@ -67,7 +68,7 @@ def looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
 def paint_bars(bars: Bars, ax: Axes) -> None:
     """Draw bars, side by side for each term, on a logarithmic axis."""
     ax.set_facecolor("white")
-    drawn, words = style.bands(bars.values)
+    drawn, words = bands(bars.values)
     looks = looks_of(bars.labels)
     width = 0.8 / len(bars.labels)
     names = append_seed_counts(bars.labels, list(map(len, bars.seeds)))

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from brns import pictures
 from brns.pictures import notebook
 from brns.pictures.gather_curves import ELITES
-from brns.pictures.style import label_line_ends, move_apart, new_figure
+from brns.pictures.lines import label_line_ends, move_apart
+from brns.pictures.style import new_figure
 from brns.runs.record import Records
 
 
