@@ -23,7 +23,7 @@ from brns.core import Population
 from brns.formatting import format_csv, read_csv
 from brns.metrics.saturation import SATURATED, Seen
 from brns.runs.files import write_bytes
-from brns.runs.seeds import count_parallel_batches, generations
+from brns.runs.seeds import compute_generations, count_parallel_batches
 from brns.search import NoveltySearch
 from brns.settings.parts import parts
 
@@ -73,7 +73,7 @@ def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str,
     for mine, state in zip(followed, states, strict=True):
         mine.look(state.population)
     number, batches = round(times * one.generations), count_parallel_batches(search.task, seeds)
-    for after in generations(search, keys, states, number, batches):
+    for after in compute_generations(search, keys, states, number, batches):
         for mine, (_, generation) in zip(followed, after, strict=True):
             mine.look(generation.offspring)
     known = {"estimator": estimator, "world": one.name}

@@ -24,12 +24,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--workers", type=int, default=cores(), help="searches side by side (default: all cores)"
     )
-    asked = parser.parse_args(arguments)
-    out = asked.out or Path("runs") / f"reproduction-{asked.scale}"
+    options = parser.parse_args(arguments)
+    out = options.out or Path("runs") / f"reproduction-{options.scale}"
     try:
         page.check(out)
-        request = Request(out, asked.scale, SCALES[asked.scale], asked.workers)
-        for part in {"all": list(PARTS), "page": []}.get(asked.what, [asked.what]):
+        request = Request(out, options.scale, SCALES[options.scale], options.workers)
+        for part in {"all": list(PARTS), "page": []}.get(options.what, [options.what]):
             PARTS[part](request)
             write(out)
         print(f"Page: {write(out)}")

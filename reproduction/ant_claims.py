@@ -3,11 +3,35 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reproduction.claims import CYCLES, Claim, Method, Row, Sides, judged
-from reproduction.verdicts import above, alike, both, in_every_seed, larger, lowest, ordered
+from reproduction.claims import CYCLES, Claim, Method, Row, Sides, judge_table
+from reproduction.verdicts import (
+    Finding,
+    above,
+    alike,
+    both,
+    in_every_seed,
+    larger,
+    lowest,
+    ordered,
+)
 
 GENERATIONS = 1000
 """the fewest with which claims on a whole run are judged: those of the paper's figures"""
+
+
+def _solves_early(method: Method) -> Finding:
+    """Whether it solved the task within 100 generations, in every seed or some."""
+    early = sum(generation <= 100 for generation in method["first_solved"].values())
+    return in_every_seed(early, len(method.rows), 0.01)
+
+
+def _falls_with_size(sides: Sides, measure: str) -> Finding:
+    return ordered([method[measure] for method in sides.archives])
+
+
+def _is_lowest(sides: Sides, measure: str) -> Finding:
+    return lowest(sides.ours[measure], [method[measure] for method in sides.archives])
+
 
 ANT = (
     Row(
@@ -17,21 +41,14 @@ ANT = (
             "first_solved": "generation of the first solution",
             "areas": "most areas visited by one ant",
         },
-        lambda s: both(
-            *(
-                in_every_seed(sum(g <= 100 for g in m["first_solved"].values()), len(m.rows), 0.01)
-                for m in s.everybody
-            )
-        ),
+        lambda s: both(*map(_solves_early, s.everybody)),
         least=100,
     ),
     Row(
         "5.2, figures 4e and 4f",
         "a larger archive gives lower η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(
-            *(ordered([method[name] for method in s.archives]) for name in ("eta", "kappa_share"))
-        ),
+        lambda s: both(_falls_with_size(s, "eta"), _falls_with_size(s, "kappa_share")),
         "archives",
     ),
     Row(
@@ -52,27 +69,20 @@ ANT = (
         "5.2, figures 4e and 4f",
         "BR-NS gives the lowest η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(
-            *(
-                lowest(s.ours[name], [m[name] for m in s.archives])
-                for name in ("eta", "kappa_share")
-            )
-        ),
+        lambda s: both(_is_lowest(s, "eta"), _is_lowest(s, "kappa_share")),
     ),
     Row(
         "5.2, our measure",
         "BR-NS regains the least novelty, by ranks, which mean the same for all",
         {"regained": "novelty regained"},
-        lambda s: lowest(s.ours["regained"], [method["regained"] for method in s.archives]),
+        lambda s: _is_lowest(s, "regained"),
         where_measured=True,
     ),
     Row(
         "table I",
         "BR-NS's novelty is the nearest to uniform (the paper: 0.05 against 0.12 to 0.18)",
         {"uniformity_signatures": "JS distance"},
-        lambda s: lowest(
-            s.ours["uniformity_signatures"], [m["uniformity_signatures"] for m in s.archives]
-        ),
+        lambda s: _is_lowest(s, "uniformity_signatures"),
     ),
     Row(
         "table I",
@@ -120,7 +130,7 @@ SELECTION = (
 def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.2, of one of our methods; `results` is `ant/results.json`."""
     archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
-    return judged(
+    return judge_table(
         ANT, Sides(Method(results, ours), archives), results["planned_generations"], GENERATIONS
     )
 
@@ -128,7 +138,7 @@ def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
 def of_selection(results: Mapping[str, Any]) -> list[Claim]:
     """Every method, in the place of the archives, against random search."""
     others = [Method(results, name) for name in results["methods"] if name != "random"]
-    return judged(
+    return judge_table(
         SELECTION,
         Sides(Method(results, "random"), others),
         results["planned_generations"],

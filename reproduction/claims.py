@@ -44,15 +44,15 @@ class Method:
     """One method's rows of a results file; `method[measure]` are its seeds' numbers."""
 
     def __init__(self, results: Mapping[str, Any], name: str):
-        found = results["methods"][name]
-        self.label: str = found["label"]
-        self.rows = dict(zip(found["seeds"], found["rows"], strict=True))
-        self.summary = found["summary"]
+        entry = results["methods"][name]
+        self.label: str = entry["label"]
+        self.rows = dict(zip(entry["seeds"], entry["rows"], strict=True))
+        self.summary = entry["summary"]
 
     def __getitem__(self, measure: str) -> Seeds:
         """The seeds that have this number; an infinite one, as η may be, is above all others."""
-        found = {seed: row[measure] for seed, row in self.rows.items() if measure in row}
-        return {seed: BEYOND if value is None else value for seed, value in found.items()}
+        numbers = {seed: row[measure] for seed, row in self.rows.items() if measure in row}
+        return {seed: BEYOND if value is None else value for seed, value in numbers.items()}
 
     def everywhere(self, measure: str, partly: float = 0.5) -> Finding:
         """Whether every seed has this number."""
@@ -212,38 +212,46 @@ def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.1, of one of our methods; `results` is `maze/results.json`."""
     sides = Sides(Method(results, ours), [Method(results, "archive")])
     rows = MAZE if ours == "paper" else (*MAZE, *OURS)
-    return judged(rows, sides, results["planned_generations"], GENERATIONS)
+    return judge_table(rows, sides, results["planned_generations"], GENERATIONS)
 
 
-def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
+def judge_table(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
     """The table of these rows."""
-    rows = [row for row in rows if not row.where_measured or _known(row, sides)]
-    found = [row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows]
+    rows = [row for row in rows if not row.where_measured or _all_measured(row, sides)]
+    findings = [
+        row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows
+    ]
     return [
-        Claim(row.source, row.paper, _measured(row, sides), one.verdict, _evidence(one))
-        for row, one in zip(rows, judge(found), strict=True)
+        Claim(
+            row.source,
+            row.paper,
+            _describe_measures(row, sides),
+            one.verdict,
+            _describe_evidence(one),
+        )
+        for row, one in zip(rows, judge(findings), strict=True)
     ]
 
 
-def _shown(row: Row, sides: Sides) -> Sequence[Method]:
-    shown = getattr(sides, row.shown)
-    return [shown] if isinstance(shown, Method) else shown
+def _shown_methods(row: Row, sides: Sides) -> Sequence[Method]:
+    methods = getattr(sides, row.shown)
+    return [methods] if isinstance(methods, Method) else methods
 
 
-def _known(row: Row, sides: Sides) -> bool:
-    return all(set(row.measures) <= set(method.summary) for method in _shown(row, sides))
+def _all_measured(row: Row, sides: Sides) -> bool:
+    return all(set(row.measures) <= set(method.summary) for method in _shown_methods(row, sides))
 
 
-def _measured(row: Row, sides: Sides) -> str:
-    methods = _shown(row, sides)
-    told = []
+def _describe_measures(row: Row, sides: Sides) -> str:
+    methods = _shown_methods(row, sides)
+    parts = []
     for measure, words in row.measures.items():
         numbers = "; ".join(f"{method.label} {method.text(measure)}" for method in methods)
-        told.append(f"{words}: {numbers}")
-    return ". ".join(told)
+        parts.append(f"{words}: {numbers}")
+    return ". ".join(parts)
 
 
-def _evidence(one: Judged) -> str:
+def _describe_evidence(one: Judged) -> str:
     if one.effects is None:
         return ""
     least, most = one.effects

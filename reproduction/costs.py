@@ -3,7 +3,7 @@
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,16 +36,16 @@ class Costs:
     """
 
     def __init__(self, folder: Path, asked: Timing):
-        found = defaultdict(list)
+        times = defaultdict(list)
         for row in read_csv(folder / "timing.csv"):
-            found[
+            times[
                 row["method"], int(row["d"]), int(row["entries"]), int(row["individuals"])
             ].append(float(row["ms"]))
         self.dimensions = sorted(asked.dimensions)
         self.entries = sorted(asked.entries)
         self.medians = {
             key: float(np.median(values))
-            for key, values in found.items()
+            for key, values in times.items()
             if key[1] in self.dimensions and key[2] in (0, *self.entries)
         }
         self.estimators = list(dict.fromkeys(method for method, _, n, _ in self.medians if n == 0))
@@ -67,18 +67,18 @@ class Costs:
 
         Between two sizes measured the cost is taken to be a power of the number of entries.
         """
-        mine = self.ms(ours, d, 0, individuals)
+        our_ms = self.ms(ours, d, 0, individuals)
         costs = [
             self.best_exact(d, n, individuals)
             if theirs == "exact"
             else self.ms(theirs, d, n, individuals)
             for n in self.entries
         ]
-        if costs[0] >= mine:
+        if costs[0] >= our_ms:
             return Crossover(self.entries[0], "<")
         for (n, cost), (more, dearer) in pairwise(zip(self.entries, costs, strict=True)):
-            if dearer >= mine:
-                share = np.log(mine / cost) / np.log(dearer / cost)
+            if dearer >= our_ms:
+                share = np.log(our_ms / cost) / np.log(dearer / cost)
                 return Crossover(float(n * (more / n) ** share), "")
         return Crossover(self.entries[-1], ">")
 
@@ -99,8 +99,9 @@ class Costs:
 
 def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
     """Add rows to a file, all of them or none; fractions with six digits."""
-    shown = (
-        (f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows
-    )
-    added = [dict(zip(columns, row, strict=True)) for row in shown]
+
+    def format_value(value: Any) -> Any:
+        return f"{value:.6g}" if isinstance(value, float) else value
+
+    added = [dict(zip(columns, map(format_value, row), strict=True)) for row in rows]
     write_bytes(path, format_csv([*read_csv(path), *added]).encode())

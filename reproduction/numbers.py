@@ -13,7 +13,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summary
 from brns.metrics.recorded import evaluated_column
-from brns.pictures.records import scene, uniformity_of_record
+from brns.pictures.records import scene_of, uniformity_of_archive_or_novelty
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
@@ -28,13 +28,13 @@ def numbers(record: Record) -> dict[str, float]:
     `eta_root` and `kappa_root` are eta and the share kappa by the root of BR-NS's novelty, as in
     the published code's analysis: a distance, like kappa's margin.
     """
-    of_paths = scene(record.search.task).paths
+    of_paths = scene_of(record).paths
     row = summary(record, of_paths=of_paths)
     if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
         rooted = eqx.tree_at(lambda s: s.estimator, record.search, Rooted(record.search.estimator))
-        found = cycling.of_record(record, search=rooted)
-        row["eta_root"] = float(found.eta.mean())
-        row["kappa_root"] = float(found.kappa_share.mean())
+        rooted_cycles = cycling.of_record(record, search=rooted)
+        row["eta_root"] = float(rooted_cycles.eta.mean())
+        row["kappa_root"] = float(rooted_cycles.kappa_share.mean())
     return row | (_of_paths(record) if of_paths else _of_plane(record))
 
 
@@ -59,9 +59,9 @@ def _of_plane(record: Record) -> dict[str, float]:
                 row[f"coverage_{individuals}_at_{g}"] = float(shares[g])
         if shares[-1] == 1:
             row[f"full_coverage_{individuals}"] = float(np.argmax(shares == 1))
-    uniform = uniformity_of_record(record)
-    known = uniform[np.isfinite(uniform)]
-    return row | {"uniformity_first": float(known[0]), "uniformity_last": float(known[-1])}
+    uniform = uniformity_of_archive_or_novelty(record)
+    finite = uniform[np.isfinite(uniform)]
+    return row | {"uniformity_first": float(finite[0]), "uniformity_last": float(finite[-1])}
 
 
 class Rooted(eqx.Module):
@@ -88,7 +88,7 @@ def reach(record: Record) -> np.ndarray:
     """The furthest distance from the start of any path evaluated until each generation, in
     metres.
     """
-    start = np.asarray(scene(record.search.task).start)
+    start = np.asarray(scene_of(record).start)
     furthest = []
     for rows in evaluated_column(record, "descriptor"):
         distances = np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1)
@@ -106,22 +106,22 @@ def curves(record: Record) -> dict[str, Curve]:
     """Every statistic over generations, by its name."""
     every, kept = record.generations, record.snapshots
     cycles = cycling.of_record(record)
-    own = {
+    shared = {
         "parent_distance": (every, dynamics.parent_distance_of_record(record)),
         "age": (every, dynamics.age_of_record(record)),
         "eta": (kept[:-1], cycles.eta),
         "kappa": (kept[:-1], cycles.kappa),
         "kappa_share": (kept[:-1], cycles.kappa_share),
     }
-    if scene(record.search.task).paths:
-        return own | {
+    if scene_of(record).paths:
+        return shared | {
             "coverage_signatures": (every, paths.coverage_of_record(record)),
             "uniformity_signatures": (every, paths.uniformity_of_record(record)),
             "reach": (every, reach(record)),
             "areas": (every, areas(record)),
         }
-    return own | {
+    return shared | {
         "coverage_survivors": (every, coverage.of_record(record)),
         "coverage_evaluated": (every, coverage.of_record(record, individuals="evaluated")),
-        "uniformity": (kept, uniformity_of_record(record)),
+        "uniformity": (kept, uniformity_of_archive_or_novelty(record)),
     }

@@ -244,11 +244,11 @@ def _timing(out: Path, results: Mapping[str, Any]) -> list[str]:
     for name in costs.estimators:
         crossings[0] += [f"{name} against {TREE}", f"{name} against best exact"]
     for d in costs.dimensions:
-        mine = costs.ms(WIDE, d, 0, 50)
+        ours_ms = costs.ms(WIDE, d, 0, 50)
         cells = [costs.ms(name, d, 0, 50) for name in others]
         for n in sizes:
             cells += [costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50)]
-        ratios.append([str(d), f"{mine:.3g} ms", *(f"{cell / mine:.2g}" for cell in cells)])
+        ratios.append([str(d), f"{ours_ms:.3g} ms", *(f"{cell / ours_ms:.2g}" for cell in cells)])
         crossings.append([str(d)])
         for name in costs.estimators:
             for theirs in (TREE, "exact"):
@@ -297,11 +297,11 @@ def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     files = (folder / "timing.csv", folder / "cost-over-time.csv")
     rows = Counter(row["session"] for file in files for row in read_csv(file))
     lines = [f"{results['scale']} Measured by:", ""]
-    for number, made in enumerate(read_json(folder / "sessions.json")):
+    for number, session in enumerate(read_json(folder / "sessions.json")):
         if count := rows[str(number)]:
-            before, after = (made["load"][when][0] for when in ("before", "after"))
+            before, after = (session["load"][when][0] for when in ("before", "after"))
             lines.append(
-                f"- {count} rows: {_command(made['command'])}. {provenance.text(made)} The "
+                f"- {count} rows: {_command(session['command'])}. {provenance.text(session)} The "
                 f"machine's load (processes that run, mean of a minute) was {before:.2f} before "
                 f"the timing and {after:.2f} at its end, of which the timing itself is 1."
             )

@@ -13,7 +13,7 @@ from brns.search import NoveltySearch
 from reproduction import results, timing
 from reproduction.pictures import CURVES
 from reproduction.plan import LABELS, Runs, Scale, ant_methods, maze_methods, variants
-from reproduction.runs import jobs, measured, side_by_side
+from reproduction.runs import jobs, run_and_measure, side_by_side
 
 
 class Request(NamedTuple):
@@ -54,7 +54,7 @@ def ablation(request: Request) -> None:
     rows, _, facts = run_all(request, "ablation", request.plan.ablation, searches, labels)
     estimates = {}
     for name, variant in selected.items():
-        estimated = results.estimated(list(rows[name].values()))
+        estimated = results.estimate_rows(list(rows[name].values()))
         estimates[name] = {"group": variant.group, "label": variant.label, **estimated}
     path = request.out / "ablation" / "results.json"
     results.write_json(path, facts | {"variants": estimates})
@@ -65,7 +65,7 @@ def time(request: Request) -> None:
     plan, folder = request.plan.timing, request.out / "timing"
     folder.mkdir(parents=True, exist_ok=True)
     with side_by_side(1) as pool:
-        pool.submit(timing.measure, folder, plan).result()
+        pool.submit(timing.measure_costs, folder, plan).result()
     scale = f"Scale `{request.scale}`: {plan.repeats} repeats."
     content = {"provenance": describe_process(), "scale": scale, "asked": plan._asdict()}
     results.write_json(folder / "results.json", content)
@@ -84,14 +84,14 @@ def compare(
     """Methods over seeds: the runs, the results, the curves, and pictures of single runs."""
     folder = request.out / part
     rows, records, facts = run_all(request, part, plan, methods, LABELS)
-    content = facts | results.of_methods(records, rows) | {"note": note}
+    content = facts | results.summarize_methods(records, rows) | {"note": note}
     results.write_json(folder / "results.json", content)
     results.write_curves(folder / "curves.csv", records)
-    own = [one for name, runs in records.items() if name != "random" for one in runs]
+    selected = [record for name, runs in records.items() if name != "random" for record in runs]
     for name in figures_of("planar" if part == "maze" else "paths"):
         if name not in CURVES and name != "signature":
             dpi = 85 if name == "novelty-map" else 110  # no picture above 100 kB
-            save(draw(name, own, width="page"), folder / f"{name}.png", dpi=dpi)
+            save(draw(name, selected, width="page"), folder / f"{name}.png", dpi=dpi)
 
 
 def run_all(
@@ -105,12 +105,14 @@ def run_all(
     scale = f"Scale `{request.scale}`: {plan.seeds} seeds, {plan.generations} generations."
     check_scale(request.out / part, scale)
     todo = jobs(methods, plan, request.out / "runs" / part)
-    rows = measured(todo, request.workers, part)
+    rows = run_and_measure(todo, request.workers, part)
     records: dict[str, list[Record]] = {}
     for job in todo:
         records.setdefault(job.name, []).append(Record(job.folder))
-    made = results.of_runs((labels[job.name], records[job.name][job.seed]) for job in todo)
-    return rows, records, {"provenance": describe_process(), "made": made, "scale": scale}
+    origins = results.group_by_provenance(
+        (labels[job.name], records[job.name][job.seed]) for job in todo
+    )
+    return rows, records, {"provenance": describe_process(), "made": origins, "scale": scale}
 
 
 def check_scale(folder: Path, scale: str) -> None:

@@ -1,6 +1,7 @@
 """The figures that are drawn of what is stored: curves, the ablation, and what novelty costs."""
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,20 +12,19 @@ from matplotlib.ticker import FixedLocator, PercentFormatter
 
 from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
-from brns.pictures.curves import paint_bars, with_seeds
-from brns.pictures.gather import Bars
+from brns.pictures.gather_curves import Bars
+from brns.pictures.lines import draw_band, label_line_ends
+from brns.pictures.paint_curves import append_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, looks_of
 from brns.pictures.style import (
     INK,
-    draw_band,
     house_style,
-    label_line_ends,
     label_numbers,
     legend_below,
     line_style,
     new_figure,
     save,
-    wrapped,
+    wrap_lines,
 )
 from brns.settings.parts import LOOKS
 from reproduction.costs import BRUTE, KNN, TREE, Costs
@@ -79,9 +79,9 @@ def write(out: Path) -> None:
     for folder in (out / "maze", out / "ant"):
         rows = read_csv(folder / "curves.csv")
         for name, curve in CURVES.items():
-            mine = [row for row in rows if row["measure"] == curve.measure]
-            if mine:
-                save(over_generations(curve, mine), folder / f"{name}.png")
+            of_measure = [row for row in rows if row["measure"] == curve.measure]
+            if of_measure:
+                save(over_generations(curve, of_measure), folder / f"{name}.png")
     if (out / "ant" / "results.json").exists():
         save(signature(read_json(out / "ant" / "results.json")), out / "ant" / "signature.png")
     if (out / "ablation" / "results.json").exists():
@@ -106,16 +106,18 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
     for row in rows:
         if row["method"] != "random":  # which has no novelty of its own
             methods.setdefault(label(row["method"]), []).append(row)
-    seeds = [int(mine[-1]["seeds"]) for mine in methods.values()]
+    seeds = [int(rows_of_method[-1]["seeds"]) for rows_of_method in methods.values()]
     looks = looks_of(methods)
     with house_style():
         figure = new_figure(6.4, 4.2)
         ax = figure.subplots()
-        names = with_seeds(list(methods), seeds)
-        for place, (name, (method, mine)) in enumerate(zip(names, methods.items(), strict=True)):
-            generations = [int(row["generation"]) for row in mine]
-            mean = np.array([float(row["mean"]) for row in mine])
-            deviation = np.nan_to_num([float(row["deviation"] or 0) for row in mine])
+        names = append_seed_counts(list(methods), seeds)
+        for place, (name, (method, rows_of_method)) in enumerate(
+            zip(names, methods.items(), strict=True)
+        ):
+            generations = [int(row["generation"]) for row in rows_of_method]
+            mean = np.array([float(row["mean"]) for row in rows_of_method])
+            deviation = np.nan_to_num([float(row["deviation"] or 0) for row in rows_of_method])
             band = np.stack([mean, mean - deviation, mean + deviation])
             band = band.clip(min(mean.min(), 0.0), curve.most)
             draw_band(ax, name, generations, band, looks[method], place / len(methods))
@@ -123,7 +125,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
             ax.axhline(curve.reference, color=INK, lw=0.8, ls=":")
         number = f"{seeds[0]} seeds" if len(set(seeds)) == 1 else "over seeds"
         words = f"mean ± deviation, {number}"
-        ax.set(xlabel=curve.generation, ylabel=wrapped(ax, curve.quantity, words))
+        ax.set(xlabel=curve.generation, ylabel=wrap_lines(ax, curve.quantity, words))
         ax.set_ylim(0, None if curve.most is None else 1.03 * curve.most)
         if curve.quantity.startswith("share"):
             ax.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -135,10 +137,8 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
 def signature(results: Mapping[str, Any]) -> Figure:
     """Figure 5: the spread of paths along the terms of their signature."""
     methods = results["methods"]
-    values = []
-    for method in methods.values():
-        rows = [[row[f"deviation_{term}"] for term in TERMS] for row in method["rows"]]
-        values.append(np.array(rows))
+    deviations = itemgetter(*(f"deviation_{term}" for term in TERMS))
+    values = [np.array(list(map(deviations, method["rows"]))) for method in methods.values()]
     seeds = tuple(tuple(method["seeds"]) for method in methods.values())
     bars = Bars(
         "standard deviation of all paths", TERMS, tuple(map(label, methods)), seeds, tuple(values)

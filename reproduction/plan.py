@@ -120,7 +120,7 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     methods["random"] = replace(
         methods[f"archive-{largest}"], mutate=UniformResampling(), select=Generational()
     )
-    return {name: changed(search, "task", steps=steps) for name, search in methods.items()}
+    return {name: with_settings(search, "task", steps=steps) for name, search in methods.items()}
 
 
 class Variant(NamedTuple):
@@ -168,19 +168,19 @@ def variants() -> dict[str, Variant]:
         "archive-most-novel": ("the most novel enter", {"entry": "most_novel"}),
     }
     reading, baseline = "readings of the paper", "archive-based novelty search"
-    found = {}
+    rows_by_name = {}
     for group, base, rows in (
         (reading, paper, readings),
         ("ways to a reliable BR-NS", paper, ways),
         (baseline, archive, archives),
     ):
         for name, (label, settings) in rows.items():
-            found[name] = Variant(group, label, changed(base, "estimator", **settings))
+            rows_by_name[name] = Variant(group, label, with_settings(base, "estimator", **settings))
     drawn, founders = LayerFounders(), "founders as in published code"
     code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
-    as_published = replace(changed(paper, "estimator", **code), founders=drawn)
+    as_published = replace(with_settings(paper, "estimator", **code), founders=drawn)
     stale = configure(paper, {"rescore_parents": False})
-    return found | {
+    return rows_by_name | {
         "founders": Variant(reading, founders, replace(paper, founders=drawn)),
         "code": Variant(reading, "all of the published code's readings", as_published),
         "stale-parents": Variant(reading, "parents keep an old novelty", stale),
@@ -191,7 +191,7 @@ def variants() -> dict[str, Variant]:
     }
 
 
-def changed(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
+def with_settings(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
     """The search with other settings of one of its parts."""
     return eqx.tree_at(
         lambda s: getattr(s, part), search, configure(getattr(search, part), settings)

@@ -22,7 +22,9 @@ Rows = Mapping[int, Mapping[str, float]]
 """each seed's `numbers`"""
 
 
-def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]) -> dict[str, Any]:
+def summarize_methods(
+    records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
+) -> dict[str, Any]:
     """The numbers of every method: those of each seed,
     and their mean and standard deviation over seeds.
     """
@@ -32,7 +34,7 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
             "label": LABELS[name],
             "estimator": those[0].experiment["estimator"],
             "seeds": list(rows[name]),
-            **estimated(list(rows[name].values())),
+            **estimate_rows(list(rows[name].values())),
         }
     first = next(iter(records.values()))[0]
     experiment = {**first.experiment, "task": first.world}
@@ -44,7 +46,7 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
     }
 
 
-def of_runs(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
+def group_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
     """What the run.json of named runs say of their making, each different answer once, with the
     names as `rows`.
     """
@@ -54,15 +56,12 @@ def of_runs(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
     )
 
 
-def estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+def estimate_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The rows of the seeds, and the estimate of every number over them."""
-    names = dict.fromkeys(key for row in rows for key in row)
-    return {
-        "rows": rows,
-        "summary": {
-            key: estimate([row[key] for row in rows if key in row])._asdict() for key in names
-        },
-    }
+    summary = {}
+    for name in dict.fromkeys(key for row in rows for key in row):
+        summary[name] = estimate([row[name] for row in rows if name in row])._asdict()
+    return {"rows": rows, "summary": summary}
 
 
 def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
@@ -71,11 +70,11 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
     """
     rows = []
     for name, records in runs.items():
-        found = [curves(record) for record in records]
-        for measure in found[0]:
-            known = [dict(zip(*one[measure], strict=True)) for one in found]
-            for g in sorted(set.intersection(*map(set, known))):
-                mean, deviation, seeds = estimate([float(one[g]) for one in known])
+        by_seed = [curves(record) for record in records]
+        for measure in by_seed[0]:
+            values = [dict(zip(*each[measure], strict=True)) for each in by_seed]
+            for g in sorted(set.intersection(*map(set, values))):
+                mean, deviation, seeds = estimate([float(each[g]) for each in values])
                 row = {"method": name, "measure": measure, "generation": g}
                 row |= {"mean": f"{mean:.6g}", "deviation": f"{deviation:.6g}", "seeds": seeds}
                 rows += [row] if np.isfinite(mean) else []

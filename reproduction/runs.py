@@ -59,7 +59,7 @@ def jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Jo
     ]
 
 
-def measured(
+def run_and_measure(
     todo: Sequence[Job], workers: int, title: str
 ) -> dict[str, dict[int, dict[str, float]]]:
     """The numbers of all jobs by method and seed, run so many at a time.

@@ -59,28 +59,28 @@ class Session:
     def __init__(self, folder: Path):
         self.path = folder / "sessions.json"
         self.before = list(os.getloadavg())
-        self.known = read_json(self.path) if self.path.exists() else []
+        self.earlier = read_json(self.path) if self.path.exists() else []
 
     def append(self, name: str, columns: tuple[str, ...], rows: list[tuple]) -> None:
         """Add the rows to a file beside `sessions.json`, all of them or none."""
-        made = {
+        session = {
             **describe_process(),
             "load": {"before": self.before, "after": list(os.getloadavg())},
         }
-        write_json(self.path, [*self.known, made])
-        append(self.path.parent / name, columns, [(*row, len(self.known)) for row in rows])
+        write_json(self.path, [*self.earlier, session])
+        append(self.path.parent / name, columns, [(*row, len(self.earlier)) for row in rows])
 
 
-def measure(folder: Path, plan: Timing) -> None:
+def measure_costs(folder: Path, plan: Timing) -> None:
     """All that the files lack of the plan, on one core from now on."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     session = Session(folder)
-    in_turn(session, plan)
-    follow(session, plan.generations)
+    time_methods(session, plan)
+    time_over_generations(session, plan.generations)
 
 
-def in_turn(session: Session, plan: Timing) -> None:
+def time_methods(session: Session, plan: Timing) -> None:
     """Add to `timing.csv` what it lacks of the plan;
     a method that lacks repeats is measured as often as planned.
     """
@@ -92,7 +92,7 @@ def in_turn(session: Session, plan: Timing) -> None:
         for individuals in SIZES:
             lacking = {
                 (method, n): make()
-                for (method, n), make in _methods(d, plan.entries, individuals).items()
+                for (method, n), make in _make_calls(d, plan.entries, individuals).items()
                 if done[method, str(d), str(n), str(individuals)] < plan.repeats
             }
             rows = []
@@ -105,7 +105,7 @@ def in_turn(session: Session, plan: Timing) -> None:
         print(f"{d} dimensions measured", flush=True)
 
 
-def _methods(
+def _make_calls(
     d: int, entries: tuple[int, ...], individuals: int
 ) -> dict[tuple[str, int], Callable[[], Any]]:
     """How each method is made, by its name and number of entries; archives are full."""
@@ -113,19 +113,19 @@ def _methods(
     def points(n: int, dtype: type) -> np.ndarray:
         return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
-    made: dict[tuple[str, int], Callable[[], Any]] = {
+    calls: dict[tuple[str, int], Callable[[], Any]] = {
         (name, 0): partial(NoveltyStep, estimator, d, individuals)
         for name, estimator in ESTIMATORS.items()
     }
     for n in entries:
         archive = ArchiveKNN(k=K, additions=GROWTH, capacity=n)
-        made[KNN, n] = partial(NoveltyStep, archive, d, individuals, n)
-        made[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
-        made[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
-    return made
+        calls[KNN, n] = partial(NoveltyStep, archive, d, individuals, n)
+        calls[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
+        calls[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
+    return calls
 
 
-def follow(session: Session, generations: int) -> None:
+def time_over_generations(session: Session, generations: int) -> None:
     """Add to `cost-over-time.csv` what it lacks of the cost of a generation over a whole search,
     in blocks of 20.
 

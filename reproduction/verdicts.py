@@ -97,9 +97,10 @@ def falls(first: Seeds, last: Seeds) -> Finding:
     shared = sorted(first.keys() & last.keys())
     if not shared:
         return FAILS
-    a, b = (np.array([side[seed] for seed in shared]) for side in (first, last))
-    enough = bool(b.mean() < 0.5 * a.mean())
-    return [_signs(a - b)._replace(enough=enough)]
+    before = np.array([first[seed] for seed in shared])
+    after = np.array([last[seed] for seed in shared])
+    enough = bool(after.mean() < 0.5 * before.mean())
+    return [_signs(before - after)._replace(enough=enough)]
 
 
 def below(values: Seeds, limit: float) -> Finding:
@@ -131,32 +132,34 @@ def both(*findings: Finding) -> Finding:
 
 def judge(findings: Sequence[Finding]) -> list[Judged]:
     """The verdicts of one table, whose claims are corrected together."""
-    tests = [finding for finding in findings if not isinstance(finding, str)]
-    corrected = iter(
-        correct(
-            [max(one.p for one in finding) for finding in tests],
-            [max(least_p(one.seeds) for one in finding) for finding in tests],
-        )
-    )
-    return [
-        Judged(finding) if isinstance(finding, str) else _judged(finding, float(next(corrected)))
-        for finding in findings
-    ]
+    largest, least = [], []
+    for finding in findings:
+        if not isinstance(finding, str):
+            largest.append(max(each.p for each in finding))
+            least.append(max(least_p(each.seeds) for each in finding))
+    corrected = iter(correct(largest, least).tolist())
+    verdicts = []
+    for finding in findings:
+        if isinstance(finding, str):
+            verdicts.append(Judged(finding))
+        else:
+            verdicts.append(_judge_comparisons(finding, next(corrected)))
+    return verdicts
 
 
-def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:
-    effects = [one.effect for one in comparisons]
-    told = (min(effects), max(effects))
+def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
+    effects = [each.effect for each in comparisons]
+    ends = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
     if np.isnan(p):
-        return Judged(not_tested(min(one.seeds for one in comparisons)), None, told)
+        return Judged(not_tested(min(each.seeds for each in comparisons)), None, ends)
     if p >= LEVEL:
         verdict = UNCONFIRMED if any(claimed) else FAILS
     elif all(claimed):
-        verdict = HOLDS if all(one.enough for one in comparisons) else PARTLY
+        verdict = HOLDS if all(each.enough for each in comparisons) else PARTLY
     else:
         verdict = MIXED if any(claimed) else OPPOSITE
-    return Judged(verdict, p, told)
+    return Judged(verdict, p, ends)
 
 
 def _signs(over: np.ndarray) -> Comparison:

@@ -9,7 +9,8 @@ import numpy as np
 
 from brns.runs import metadata
 from brns.runs.files import RecordError
-from brns.runs.loop import advance, begin_runs
+from brns.runs.loop import advance
+from brns.runs.opening import begin_runs
 from brns.runs.seeds import to_host
 from brns.runs.store import Store
 
@@ -40,7 +41,7 @@ class Memory(Store):
     def write(self, kind, number, seal, arrays, synced=True):
         self.arrays[kind, number] = (seal, {name: np.array(arrays[name]) for name in arrays})
 
-    def confirm(self, numbers):
+    def sync_generations(self, numbers):
         pass
 
     def remove(self, kind, number):

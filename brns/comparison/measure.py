@@ -17,8 +17,7 @@ from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
-from brns.runs.seeds import count_parallel_batches, stack
-from brns.runs.seeds import generations as side_by_side
+from brns.runs.seeds import compute_generations, count_parallel_batches, stack
 from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
@@ -27,6 +26,9 @@ KEPT = 10
 """of how many generations of a run Q is made"""
 MARGIN = 0.01
 """of kappa, as a share of Q(i, i): a unit that all estimators share"""
+
+_Step = tuple[Population, list[SearchState]]
+"""the offspring of all seeds, and each seed's state, of which a peer has none"""
 
 
 class MethodResult(NamedTuple):
@@ -58,7 +60,7 @@ class MethodResult(NamedTuple):
         return self.covered[:, POINTS.index(fraction)]
 
 
-def moments(generations: int) -> list[int]:
+def generations_at_points(generations: int) -> list[int]:
     """The generations at POINTS of a run."""
     return [max(1, round(point * generations)) for point in POINTS]
 
@@ -77,8 +79,7 @@ def run_method(
     `stop` is set, the work ends after a generation with a `CancelledError`.
     """
     generations = world.generations
-    keys = [jax.random.key(seed) for seed in seeds]
-    states = [search.init(key) for key in keys]
+    states = [search.init(jax.random.key(seed)) for seed in seeds]
     founders = stack([state.population for state in states])
     visited = np.array(_find_visited(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
@@ -88,30 +89,26 @@ def run_method(
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
     if peer:
-        steps: Generator[list[Any]] = _peer_steps(peer, search, world, seeds, states)
+        steps = _peer_steps(peer, search, world, seeds, states)
     else:
-        steps = side_by_side(search, keys, states, generations, batches)
+        steps = _search_steps(search, generations, seeds, states, batches)
     with contextlib.closing(steps):
-        for number, after in enumerate(steps, 1):
+        for number, (born, after) in enumerate(steps, 1):
             if stop and stop.is_set():
                 raise CancelledError
             times.append(time.perf_counter())
-            for _, generation in () if peer else after:
-                check_generation(search, number, generation)
-            born = stack(after if peer else [generation.offspring for _, generation in after])
             visited |= np.asarray(_find_visited(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
-            if number in when and not peer:
-                now = stack([state for state, _ in after])
+            if after and number in when:
+                now = stack(after)
                 populations.append(now.population.descriptor)
                 for i, points in enumerate(populations):
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
-    eta, kappa = np.array(
-        [(np.nan, np.nan) if peer else _measure_cycling(matrix) for matrix in q]
-    ).T
+    unknown = (np.nan, np.nan)
+    eta, kappa = np.array([unknown if peer else _mean_eta_and_kappa(matrix) for matrix in q]).T
     return MethodResult(
-        covered=np.array(covered, np.float64)[moments(generations)].T,
+        covered=np.array(covered, np.float64)[generations_at_points(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,
@@ -119,14 +116,30 @@ def run_method(
     )
 
 
+def _search_steps(
+    search: NoveltySearch,
+    generations: int,
+    seeds: list[int],
+    states: list[SearchState],
+    batches: int,
+) -> Generator[_Step, None, None]:
+    keys = [jax.random.key(seed) for seed in seeds]
+    steps = compute_generations(search, keys, states, generations, batches)
+    with contextlib.closing(steps):
+        for number, after in enumerate(steps, 1):
+            for _, generation in after:
+                check_generation(search, number, generation)
+            offspring = stack([generation.offspring for _, generation in after])
+            yield offspring, [state for state, _ in after]
+
+
 def _peer_steps(
     peer: Peer, search: NoveltySearch, world: World, seeds: list[int], states: list[SearchState]
-) -> Generator[list[Population], None, None]:
-    """A peer's offspring of all seeds, a generation at a time."""
+) -> Generator[_Step, None, None]:
     begun = zip(seeds, states, strict=True)
     runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in begun]
     for _ in range(world.generations):
-        yield [next(run) for run in runs]
+        yield stack([next(run) for run in runs]), []
 
 
 @eqx.filter_jit
@@ -134,7 +147,7 @@ def _find_visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells
     return jax.vmap(cells.visited)(individuals)
 
 
-def _measure_cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
+def _mean_eta_and_kappa(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
     ratio, at_birth = cycling.eta(q), np.diag(q)[:, None]
     finite = ratio[np.isfinite(ratio)]
     share = cycling.kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)

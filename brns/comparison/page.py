@@ -11,17 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from brns.comparison.markdown import check_page, provenance_text, table
-from brns.comparison.measure import KEPT, MethodResult, moments
+from brns.comparison.measure import KEPT, MethodResult, generations_at_points
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
 from brns.metrics.measures import estimate
+from brns.pictures.lines import Line, draw_lines
 from brns.pictures.records import looks_of
 from brns.pictures.style import (
     WIDTHS,
-    Line,
     Width,
-    draw_lines,
     house_style,
     legend_below,
     new_figure,
@@ -78,15 +77,15 @@ def text(comparison: Comparison, folder: str) -> str:
         "η, and the share κ of later generations in which what was visited became novel again by "
         f"1 % of what it was (over at least {KEPT} generations of each run): the largest over "
         "seeds." + (" pyribs' methods have none." if unknown else ""),
-        _by_world(comparison, _format_cycling),
+        _table_by_world(comparison, _format_cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first solution over those.",
-        _by_world(comparison, _format_solved),
+        _table_by_world(comparison, _format_solved),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
         "ran side by side, and the machine may have had other work: a rough measure, by which "
         "only methods of one commit (below) and one row are compared.",
-        _by_world(comparison, lambda facts: format_number(facts.milliseconds)),
+        _table_by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",
         _world_table(comparison),
         provenance_text(f"{len(comparison.seeds)} seeds.", comparison.provenance),
@@ -109,7 +108,7 @@ def _share_table(comparison: Comparison, fraction: float) -> str:
     return table(lines)
 
 
-def _by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
+def _table_by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
     rows = [["world", *next(iter(comparison.results.values()))]]
     for name, methods in comparison.results.items():
         rows.append([name, *map(cell, methods.values())])
@@ -164,9 +163,8 @@ def picture(
             for method, facts in methods.items():
                 finite = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, finite] / world.cells.reachable
-                evaluations = (
-                    world.individuals + world.born * np.array(moments(world.generations))[finite]
-                )
+                generations = np.array(generations_at_points(world.generations))[finite]
+                evaluations = world.individuals + world.born * generations
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
             notes[name] = draw_lines(ax, lines, most=1.0)
             ax.set_title(name)

@@ -19,7 +19,7 @@ from pydantic_core import to_json
 from brns.comparison import page
 from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
-from brns.comparison.statistics import Comparison, judge, too_few
+from brns.comparison.statistics import Comparison, explain_too_few_seeds, judge
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
@@ -97,22 +97,22 @@ def compare(
         RecordError: where a file in `out` is damaged, or other settings made it.
         ImportError: where a method needs pyribs, and it is not installed.
     """
-    _, seeds = resolve_seeds(seeds=seeds)
+    seeds = resolve_seeds(seeds=seeds)
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
     worlds, out = _find_worlds(what, generations, cells), Path(out).absolute()
     page.page_path(out)
-    methods = _methods(estimators, mutations or {"": None})
+    methods = _cross_with_operators(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)
-    if few := tests and too_few(len(seeds), tests):
+    if few := tests and explain_too_few_seeds(len(seeds), tests):
         LOG.warning("%s", few)
     _run_missing(jobs, workers or 2, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     answers = []
     for job in jobs:
-        results[job.world.name][job.method], provenance = _read_result(job)
+        results[job.world.name][job.method], provenance = _read_result_and_provenance(job)
         answers.append((job.method, provenance))
     reference = jobs[0].method
     comparison = Comparison(
@@ -157,7 +157,7 @@ def _find_worlds(what: Any, generations: int | None, cells: Cells | None) -> lis
     return [each._replace(generations=generations or each.generations) for each in worlds]
 
 
-def _methods(
+def _cross_with_operators(
     estimators: Mapping[str, Any], mutations: Mapping[str, Mutation | None]
 ) -> dict[str, _Method]:
     """Each estimator with each operator, and each peer once."""
@@ -212,7 +212,7 @@ def _run_missing(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     """Make the file of each job that has none."""
     for job in jobs:
         if job.path.exists():
-            _read_result(job)  # refuses a file of other settings before anything is computed
+            _read_result_and_provenance(job)  # refuses other settings before work begins
     stop, host_lock = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
     begun = [pool.submit(_run_job, job, stop, host_lock) for job in jobs if not job.path.exists()]
@@ -224,7 +224,7 @@ def _run_missing(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _read_result(job: _Job) -> tuple[MethodResult, dict[str, Any]]:
+def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]]:
     try:
         stored = json.loads(job.path.read_bytes())
         facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}

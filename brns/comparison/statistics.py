@@ -63,13 +63,13 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
     return rows
 
 
-def too_few(seeds: int, tests: int) -> str:
+def explain_too_few_seeds(seeds: int, tests: int) -> str:
     """How many seeds are enough, in words, where these can confirm nothing in so many tests."""
     enough = enough_seeds(tests)
     return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
 
 
-def interval(
+def bootstrap_interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     of_worlds: bool = False,
 ) -> tuple[float, float]:
@@ -169,11 +169,13 @@ class Comparison(NamedTuple):
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
-                against = self._compare(method, cells)
+                against = self._versus_reference(method, cells)
             lines.append([method, f"{np.mean(shares):.1%}", *against])
         return lines
 
-    def _compare(self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]) -> list[str]:
+    def _versus_reference(
+        self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]
+    ) -> list[str]:
         ends = [
             row
             for row in self.verdicts
@@ -182,12 +184,12 @@ class Comparison(NamedTuple):
         pairs = []
         for name, ours in cells.items():
             pairs.append((ours, self.results[name][self.reference].at(1.0)))
-        low, high = interval(pairs)
+        low, high = bootstrap_interval(pairs)
         share = f"{np.mean([row.share for row in ends]):.2f} ({low:.2f} to {high:.2f})"
         outcomes = [row.outcome for row in ends]
         if len(cells) == 1:
             return [share, *outcomes]
-        least, most = interval(pairs, of_worlds=True)
+        least, most = bootstrap_interval(pairs, of_worlds=True)
         counts = [f"{outcomes.count(outcome)}" for outcome in ("better", "worse", "undecided")]
         tested = not outcomes[0].startswith("not tested")  # all worlds have the same seeds
         outcome = " / ".join(counts) if tested else outcomes[0]
@@ -202,7 +204,7 @@ class Comparison(NamedTuple):
             words = "the world" if len(self.untouched) == 1 else f"the {len(self.untouched)} worlds"
             parts.append(f"Of these, {words} not used for tuning:")
             parts.append(table(self.summary_of(self.untouched)))
-        if few := tests and too_few(seeds, tests):
+        if few := tests and explain_too_few_seeds(seeds, tests):
             parts.append(f"{few}.")
         return "\n\n".join(parts)
 

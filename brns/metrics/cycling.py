@@ -104,15 +104,15 @@ def of_record(
     cache = _CACHE.setdefault(record, {})
     key = tuple(generations)
     if key not in cache or cache[key][0] is not search:
-        q, r = matrices(record, generations, search)
-        margin = _choose_epsilon(record, generations, search, q)
+        q, r = q_and_r(record, generations, search)
+        margin = _epsilon_of_record(record, generations, search, q)
         kappas = kappa(q, margin), kappa_share(q, margin)
         measured = Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
         cache[key] = search, measured
     return cache[key][1]
 
 
-def _choose_epsilon(
+def _epsilon_of_record(
     record: Record, generations: list[int], search: NoveltySearch, q: Float[np.ndarray, "g g"]
 ) -> float:
     """Epsilon of a run's populations, in the space in which the estimator embeds them.
@@ -130,7 +130,7 @@ def _choose_epsilon(
         return epsilon(search.estimator.embed(state.estimator, points))
 
 
-def matrices(
+def q_and_r(
     record: Record, generations: list[int], search: NoveltySearch
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
     """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere.

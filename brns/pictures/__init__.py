@@ -18,9 +18,10 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "figures": ["FIGURES", "PAPER", "Picture", "data", "draw", "figures_of", "overview"],
-        "gather": ["novelty_grid"],
+        "figures": ["data", "draw", "overview"],
+        "gather_maps": ["novelty_grid"],
         "records": ["method", "methods"],
         "style": ["save"],
+        "table": ["FIGURES", "PAPER", "Picture", "figures_of"],
     },
 )

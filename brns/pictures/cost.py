@@ -2,7 +2,7 @@
 
 import time
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -86,8 +86,15 @@ def _fill_uniformly(archive: Archive, entries: int | None) -> Archive:
     return Archive(*map(jnp.asarray, columns))
 
 
-def measure_ms(call: Any, least: float = 0.02) -> tuple[float, float]:
-    """Milliseconds of CPU and of wall time of a call without its `prepare`, the mean of some."""
+class Milliseconds(NamedTuple):
+    """What a call took."""
+
+    cpu: float
+    wall: float
+
+
+def measure_ms(call: Any, least: float = 0.02) -> Milliseconds:
+    """The time of a call without its `prepare`, the mean of some."""
     calls, cpu, wall = 0, 0.0, 0.0
     while calls == 0 or wall < least:
         call.prepare()
@@ -96,4 +103,4 @@ def measure_ms(call: Any, least: float = 0.02) -> tuple[float, float]:
         cpu += time.process_time() - cpu_before
         wall += time.perf_counter() - wall_before
         calls += 1
-    return 1e3 * cpu / calls, 1e3 * wall / calls
+    return Milliseconds(1e3 * cpu / calls, 1e3 * wall / calls)

@@ -1,243 +1,23 @@
-"""The table of figures, which command line, report, reproduction and tests read; and whole figures
-made of it.
-
-A new figure is a function that gathers, one that paints, and an entry here.
-"""
+"""Figures by their names: gathered, then drawn or written as numbers."""
 
 import itertools
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brns.metrics.recorded import require_states
-from brns.pictures import curves, gather, maps, style
-from brns.pictures.curves import Over
-from brns.pictures.records import Runs, has_map, method, methods
+from brns.pictures import gather_maps, paint_curves, paint_maps
+from brns.pictures.lines import label_line_ends
+from brns.pictures.paint_curves import Over
+from brns.pictures.records import Runs, has_map, method, methods, pick_evenly
 from brns.pictures.style import WIDTHS, Width, add_title, house_style, legend_below, new_figure
+from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
 from brns.settings.parts import did_you_mean
 
 Panel = tuple[str, Any]
 """the label of a part of a figure, and what was gathered for it"""
-
-
-class Picture(NamedTuple):
-    """One figure."""
-
-    title: str
-    caption: str
-    """what is shown and how to read it"""
-    gather: Callable[..., Any]
-    """`gather(source, **options)` has the numbers of one panel"""
-    paint: Callable[..., None] = curves.paint_curves
-    """`paint(gathered, ax)` draws them"""
-    paper: tuple[str, ...] = ()
-    """its numbers in the paper"""
-    worlds: Literal["all", "planar", "paths"] = "all"
-    """the behaviors that it can be drawn of: any, points of a plane, paths"""
-    fitness: bool = False
-    """whether it needs a task whose fitness is not the same for all"""
-    panels: Literal["one", "method", "run", "states"] = "one"
-    """one panel for all runs, one a method, one for each method's first seed, or three of it:
-    early, middle, last"""
-    archived: bool = False
-    """whether methods without an archive are left out, if others have one"""
-    options: tuple[str, ...] = ()
-    """those of `draw` that it has"""
-    timed: bool = False
-    """whether it is measured when it is drawn, which takes a minute: reports do without"""
-
-    @property
-    def wide(self) -> bool:
-        """Whether its panels are maps, not curves."""
-        return self.panels in ("run", "states")
-
-
-FIGURES: dict[str, Picture] = {
-    "behaviors": Picture(
-        "The world and what was tried",
-        "Every behavior that was evaluated, of paths at most 1500, coloured by generation. "
-        "Solutions are ringed; paths of three (the first, one halfway, the last) are drawn where "
-        "the task can replay them. First seed of each method.",
-        gather.behaviors,
-        maps.paint_behaviors,
-        paper=("2a", "2d"),
-        panels="run",
-    ),
-    "novelty-map": Picture(
-        "Novelty over the behavior space",
-        "Novelty after a generation at the centres of 60 × 60 cells, and the population that then "
-        "lived, for an early, a middle and the last state kept. Colours are ranks, among the "
-        "cells that can be reached where there are walls. First seed of each method.",
-        gather.novelty_map,
-        maps.paint_novelty_map,
-        paper=("2c",),
-        worlds="planar",
-        panels="states",
-        options=("generation",),
-    ),
-    "population": Picture(
-        "The population",
-        "The survivors of the last generation, coloured by the novelty by which they were "
-        "selected. First seed of each method.",
-        gather.population,
-        maps.paint_population,
-        panels="run",
-        options=("generation",),
-    ),
-    "lineage": Picture(
-        "The line of a solution",
-        "The first solution and those from whom it descends, parent by parent from a founder on, "
-        "coloured by generation; of a run without a solution the most novel survivor. First seed "
-        "of each method.",
-        gather.lineage,
-        maps.paint_lineage,
-        panels="run",
-        options=("individual",),
-    ),
-    "archive": Picture(
-        "The archive",
-        "The behaviors in the archive at the end, coloured by the generation in which they "
-        "entered. First seed.",
-        gather.archive,
-        maps.paint_archive,
-        paper=("2b",),
-        panels="run",
-        archived=True,
-    ),
-    "coverage": Picture(
-        "Coverage",
-        "The share of cells that the populations of generations 0 to g have visited: 6 × 6 of a "
-        "plane, or finer where a method fills those.",
-        gather.coverage,
-        paper=("3a",),
-        worlds="planar",
-        options=("shape", "individuals", "over"),
-    ),
-    "uniformity": Picture(
-        "Uniformity",
-        "Jensen–Shannon distance (base 2) to the uniform distribution on the cells of coverage: "
-        "of the archive's entries for a method with an archive, of novelty at the cells' centres "
-        "for the others, which is not the same quantity. Generations whose archive is empty are "
-        "left out.",
-        gather.uniformity,
-        paper=("3f",),
-        worlds="planar",
-        options=("over",),
-    ),
-    "parent-distance": Picture(
-        "Distance to the parent",
-        "Euclidean distance in behavior space between an individual and its parent, mean over "
-        "the population.",
-        gather.parent_distance,
-        paper=("3b",),
-        options=("over",),
-    ),
-    "age": Picture(
-        "Age",
-        "Generations since birth, mean over the population.",
-        gather.age,
-        paper=("3c",),
-        options=("over",),
-    ),
-    "q": Picture(
-        "Q(i, j): is what was visited forgotten?",
-        "The mean novelty that generation j gives to the population of generation i ≤ j, for "
-        "three i; it falls in a search that remembers. Q has its estimator's unit: compare "
-        "shapes, not heights. The axis is logarithmic where all of Q is above 0, with the median "
-        "and the quartiles over the runs.",
-        gather.q,
-        paper=("3d", "3e", "4a", "4b", "4c", "4d"),
-        panels="method",
-        options=("over",),
-    ),
-    "eta": Picture(
-        "η",
-        "The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, "
-        "novelty fades.",
-        gather.eta,
-        paper=("4e",),
-        options=("over",),
-    ),
-    "kappa": Picture(
-        "κ",
-        "How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: "
-        "how often what was visited became novel again. It grows with the number of states kept.",
-        gather.kappa,
-        paper=("4f",),
-        options=("over",),
-    ),
-    "kappa-share": Picture(
-        "κ per later generation",
-        "κ(i) divided by the number of kept generations after i: runs of different length compare.",
-        gather.kappa_share,
-        options=("over",),
-    ),
-    "signature": Picture(
-        "Spread of the paths",
-        "Standard deviation of everything evaluated along the 6 terms of its path's signature, "
-        "mean over the runs. The paper speaks of the solutions generated; we take every candidate "
-        "solution, as a run may solve nothing.",
-        gather.signature,
-        curves.paint_bars,
-        paper=("5",),
-        worlds="paths",
-    ),
-    "cost": Picture(
-        "What novelty costs",
-        "CPU time of one generation of novelty, measured on this machine: 100 + 100 uniform "
-        "behaviors of so many dimensions are scored and learned from. Archives are full.",
-        gather.cost,
-        curves.paint_costs,
-        paper=("6",),
-        timed=True,
-    ),
-    "elites": Picture(
-        "Elites",
-        "The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed "
-        "of each method.",
-        gather.elites,
-        maps.paint_elites,
-        worlds="planar",
-        fitness=True,
-        panels="run",
-        options=("shape",),
-    ),
-    "qd-score": Picture(
-        "QD score",
-        "The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of "
-        "the runs met, so that a new cell never lowers the score.",
-        gather.qd_score,
-        worlds="planar",
-        fitness=True,
-        options=("shape", "over"),
-    ),
-}
-PAPER: dict[str, str] = {
-    number: name for name, figure in FIGURES.items() for number in figure.paper
-}
-"""the figures by their numbers in the paper"""
-AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
-"""options of figures that are asked for by their number"""
-
-
-def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
-    """The figures that can be drawn of any runs of a kind of task.
-
-    Args:
-        kind: whether behaviors are points of a plane, or paths.
-
-    Returns:
-        Their names, in the order of the table.
-    """
-    names = []
-    for name, figure in FIGURES.items():
-        if figure.worlds in ("all", kind) and not figure.fitness and not figure.timed:
-            names.append(name)
-    return tuple(names)
 
 
 def overview(record: Runs) -> Figure:
@@ -260,11 +40,11 @@ def overview(record: Runs) -> Figure:
         figure = new_figure(12.4, 5.6 * len(records) + 0.4)
         axes = figure.subplots(len(records), 2, squeeze=False)
         for (left, right), each in zip(axes, records, strict=True):
-            maps.paint_behaviors(gather.behaviors(each), left)
+            paint_maps.paint_behaviors(gather_maps.behaviors(each), left)
             if has_map(each):
-                maps.paint_novelty_map(gather.novelty_map(each), right)
+                paint_maps.paint_novelty_map(gather_maps.novelty_map(each), right)
             else:
-                maps.paint_population(gather.population(each), right)
+                paint_maps.paint_population(gather_maps.population(each), right)
             add_title(left, f"{method(each)}, seed {each.seed}")
         legend_below(figure, columns=8)
     return figure
@@ -351,7 +131,7 @@ class Prepared(NamedTuple):
         panels = self.panels
         if self.picture.panels == "method":
             lines = [line.label for _, gathered in panels for line in gathered.series]
-            how["looks"] = curves.looks_of_rows(lines)
+            how["looks"] = paint_curves.looks_of_rows(lines)
         if ax is not None:
             if len(panels) > 1:
                 labels = "; ".join(label for label, _ in panels)
@@ -371,7 +151,7 @@ class Prepared(NamedTuple):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
                     self.picture.paint(gathered, place, **how)
                     add_title(place, label)
-            if self.picture.panels != "one" or not style.label_line_ends(figure.axes[0]):
+            if self.picture.panels != "one" or not label_line_ends(figure.axes[0]):
                 legend_below(figure)
         return figure
 
@@ -432,5 +212,4 @@ def _pick_states(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
     states = require_states(record, "a novelty map")
     last = len(states) - 1
-    spaced = np.linspace(min(1, last), last, 3).round().astype(int)
-    return [states[i] for i in np.unique(spaced)]
+    return [states[i] for i in pick_evenly(min(1, last), last, 3)]

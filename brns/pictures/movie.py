@@ -18,11 +18,17 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from brns.metrics.recorded import evaluated_column
-from brns.pictures import gather
-from brns.pictures.maps import paint_novelty_map, paint_population
-from brns.pictures.records import has_map, last_states, method, scene_of
+from brns.pictures import gather_maps
+from brns.pictures.paint_maps import paint_novelty_map, paint_population
+from brns.pictures.records import (
+    has_map,
+    last_kept_generations,
+    method,
+    pick_evenly,
+    scene_of,
+)
 from brns.pictures.style import add_title, house_style, legend_below
-from brns.runs.files import replacing
+from brns.runs.files import atomic_file
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.tasks.chunked import innermost
@@ -111,8 +117,8 @@ def frames(record: Record) -> Iterator[np.ndarray]:
     """
     if not record.last:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
-    moments = np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist()
-    states = last_states(record, moments) if has_map(record) else [None] * len(moments)
+    moments = pick_evenly(0, record.last, MOST_FRAMES)
+    states = last_kept_generations(record, moments) if has_map(record) else [None] * len(moments)
     with house_style():
         # Numbers beside the bar get longer from frame to frame.
         layout = ConstrainedLayoutEngine(w_pad=0.25)
@@ -121,9 +127,9 @@ def frames(record: Record) -> Iterator[np.ndarray]:
     canvas, name = FigureCanvasAgg(figure), method(record)
     novelty = None
     for now, state in zip(moments, states, strict=True):
-        living = gather.population(record, now)
+        living = gather_maps.population(record, now)
         if state is not None and (novelty is None or novelty.generation != state):
-            novelty = gather.novelty_map(record, state)
+            novelty = gather_maps.novelty_map(record, state)
         with house_style():
             ax.clear()
             if novelty is None:
@@ -148,7 +154,7 @@ def _save(
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
         raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
-    with replacing(out) as temporary:
+    with atomic_file(out) as temporary:
         if out.suffix == ".gif":
             _write_gif(temporary, iter(pictures), frames_per_second, same_colors)
         else:

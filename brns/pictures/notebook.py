@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES
-from brns.pictures import gather
-from brns.pictures.maps import paint_behaviors
+from brns.pictures import gather_maps
+from brns.pictures.paint_maps import paint_behaviors
 from brns.pictures.records import method
 from brns.pictures.style import NotebookFigure, data_url, house_style, png
 from brns.runs.files import RecordError
@@ -38,7 +38,7 @@ def table(records: Sequence[Record]) -> str:
         for name in measures:
             value = MEASURES[name].function(record) if _has_measure(record, name) else None
             words.append(format_number(None if value is None else float(value)))
-        lines.append(_make_row("td", words, _draw(record) if pictured else None))
+        lines.append(_make_row("td", words, _draw_behaviors(record) if pictured else None))
     more = len(records) - LISTED
     return f"<table>{''.join(lines)}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
 
@@ -55,13 +55,13 @@ def _has_measure(record: Record, name: str) -> bool:
     return MEASURES[name].needs != "grid" or grid(record.behavior_space) is not None
 
 
-def _draw(record: Record) -> str:
+def _draw_behaviors(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
     with house_style():
         figure = NotebookFigure(figsize=(2.6, 2.3), layout="constrained")
         ax = figure.subplots()
         try:
-            paint_behaviors(gather.behaviors(record), ax)
+            paint_behaviors(gather_maps.behaviors(record), ax)
         except RecordError as error:  # damaged: what can be read stands beside it
             return html.escape(f"no picture: {error}")
         ax.set(title="", xlabel="", ylabel="")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from brns.core import Task
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
@@ -106,16 +105,12 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     return looks
 
 
-def scene(task: Task) -> Scene:
-    """The scene that a task tells of itself, or the box of its behavior space."""
-    task = innermost(task)
-    return task.scene() if isinstance(task, Drawable) else plain(task.behavior_space)
-
-
 def scene_of(record: Record) -> Scene:
-    """The scene of a run's task; of a task that nobody gave, the box of its behavior space."""
-    search = record.known_search
-    return plain(record.behavior_space) if search is None else scene(search.task)
+    """The scene that a run's task tells of itself; where it tells none, or nobody gave the task,
+    the box of its behavior space.
+    """
+    task = record.known_search and innermost(record.search.task)
+    return task.scene() if isinstance(task, Drawable) else plain(record.behavior_space)
 
 
 def has_map(record: Record) -> bool:
@@ -127,7 +122,12 @@ def has_map(record: Record) -> bool:
     )
 
 
-def last_states(record: Record, moments: Sequence[int]) -> list[int]:
+def pick_evenly(first: int, last: int, most: int) -> list[int]:
+    """So many whole numbers, or all, evenly spread from the first to the last."""
+    return np.unique(np.linspace(first, last, most).round().astype(int)).tolist()
+
+
+def last_kept_generations(record: Record, moments: Sequence[int]) -> list[int]:
     """The last generation until each of these moments whose state is kept."""
     stored = np.array(record.snapshots)
     return stored[(np.searchsorted(stored, moments, "right") - 1).clip(0)].tolist()
@@ -162,7 +162,7 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
     return float(least)
 
 
-def uniformity_of_record(record: Record) -> np.ndarray:
+def uniformity_of_archive_or_novelty(record: Record) -> np.ndarray:
     """Figure 3f of one run, in the generations kept; NaN where an archive is empty."""
     space = record.behavior_space
     cells = cells_of(space, None)

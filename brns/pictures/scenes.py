@@ -12,7 +12,7 @@ PLACES = 8
 """of a cell along each side, at which it is looked for walls"""
 
 
-def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
+def format_outside(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
     """How many behaviors lie outside the picture, in words; empty where none do."""
     places = world.place(descriptors)
     low, high = np.array(world.low), np.array(world.high)
@@ -48,7 +48,7 @@ def _pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
     return row, column
 
 
-def with_start(
+def paths_from_start(
     world: Scene, descriptors: Float[np.ndarray, "n d"]
 ) -> Float[np.ndarray, "n times 2"]:
     """Paths from the world's start on, where there is one."""

@@ -1,14 +1,14 @@
-"""How the figures look: type, colours, legends and files; several seeds become a band."""
+"""How the figures look: type, colours, legends and files."""
 
 import base64
 import contextlib
 import io
 import os
 import textwrap
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -25,7 +25,7 @@ from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from brns.formatting import format_number
-from brns.runs.files import replacing
+from brns.runs.files import atomic_file
 from brns.settings.parts import LOOKS, Look
 
 INK = "#1f2430"
@@ -73,8 +73,6 @@ Width = Literal["column", "page"]
 TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace(0.3, 1, 256)))
 """colours of generations: light is early; those of novelty are others"""
 NOVELTY = "viridis"
-MARKS = 0.12
-"""of an axes' diagonal between two markers of a line"""
 
 
 @contextlib.contextmanager
@@ -151,7 +149,7 @@ def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
     place = ax.inset_axes((1.02, 0.0, 0.04, 1.0))
-    bar = figure.colorbar(mappable, cax=place, label=wrapped(ax, label))
+    bar = figure.colorbar(mappable, cax=place, label=wrap_lines(ax, label))
     if isinstance(mappable.norm, FuncNorm):
         quarters = np.unique(mappable.norm.inverse(np.linspace(0, 1, 5)))
         bar.set_ticks(quarters, labels=[format_number(value) for value in quarters])
@@ -210,7 +208,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
-    with replacing(path) as temporary, house_style():
+    with atomic_file(path) as temporary, house_style():
         if path.suffix == ".png":
             temporary.write_bytes(png(figure, **options))
         else:
@@ -237,55 +235,7 @@ def legend_below(figure: Figure, columns: int = 4) -> None:
         figure.legend(entries.values(), entries.keys(), loc=place, ncols=columns, handlelength=3)
 
 
-class Line(NamedTuple):
-    """The values of some runs, of one method in most pictures."""
-
-    label: str
-    x: Sequence[float]
-    values: Float[np.ndarray, "s x"]
-    look: Look
-
-
-class Bands(NamedTuple):
-    """What several seeds become."""
-
-    middles: list[Float[np.ndarray, "3 _"]]
-    """of each group the middle, the lower and the upper end"""
-    words: str
-    """what they are; empty for single seeds"""
-
-
-def bands(
-    groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False, most: float | None = None
-) -> Bands:
-    """The mean over seeds, rows of each group, and one standard deviation (over n - 1) to either
-    side.
-
-    All groups have their median and quartiles where the deviation would reach below 0 in a group
-    without values below 0, or above the most that there can be; and where these are asked for, as a
-    logarithmic axis does.
-    """
-    several = any(len(values) > 1 for values in groups)
-    deviations = []
-    for values in groups:
-        mean = values.mean(axis=0)
-        deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-        deviations.append(np.stack([mean, mean - deviation, mean + deviation]))
-    beyond = any(
-        ((band < 0).any() and not (values < 0).any()) or (most is not None and (band > most).any())
-        for band, values in zip(deviations, groups, strict=True)
-    )
-    if not several:
-        return Bands(deviations, "")
-    numbers = {len(values) for values in groups}
-    seeds = f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
-    if beyond or quartiles:
-        ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
-        return Bands(ends, f"median and quartiles, {seeds}")
-    return Bands(deviations, f"mean ± deviation, {seeds}")
-
-
-def wrapped(ax: Axes, *texts: str) -> str:
+def wrap_lines(ax: Axes, *texts: str) -> str:
     """Texts in lines of their own, about as long as the axes are high."""
     points = matplotlib.rcParams["font.size"]
     most = max(int(0.8 * panel_inches(ax)[1] / (0.0082 * points)), 12)
@@ -297,67 +247,3 @@ def line_style(look: Look, scale: float = 1.0) -> dict[str, Any]:
     dashes: Any = (0, look.dashes) if look.dashes else "-"
     size = {"ms": max(4.0 * scale, 2.5), "lw": max(1.4 * scale, 0.8)}
     return {"color": look.color, "ls": dashes, "marker": look.marker, **size}
-
-
-def draw_lines(
-    ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
-) -> str:
-    """Draw lines with their bands; what these are in words the axis has to say."""
-    drawn = bands([line.values for line in lines], quartiles, most)
-    for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
-        draw_band(ax, line.label, line.x, band, line.look, place / len(lines))
-    return drawn.words
-
-
-def draw_band(
-    ax: Axes,
-    label: str,
-    x: Sequence[float | int],
-    band: Float[np.ndarray, "3 x"],
-    look: Look,
-    place: float = 0.0,
-) -> None:
-    """Draw a line with its band, and the first marker a share of the way to the second."""
-    ax.set_facecolor("white")
-    middle, low, high = band
-    style: dict[str, Any] = line_style(look, scale(ax)) | {"markevery": (MARKS * place, MARKS)}
-    ax.plot(x, middle, label=label, clip_on=False, **style)  # a line at 0 shows above the axis
-    ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
-
-
-def label_line_ends(ax: Axes, most: float = 0.36) -> bool:
-    """Write the name of each line beside its end; True where there was room, so no legend."""
-    figure: Any = ax.figure
-    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
-    labels = [str(line.get_label()) for line in lines]
-    ends = [np.asarray(line.get_xydata(), float)[-1] for line in lines]
-    points = matplotlib.rcParams["font.size"]
-    inches = 0.0078 * points * max(map(len, labels), default=0)
-    gap = 1.25 * points / 72 / (0.7 * figure.get_figheight())
-    roomy = len(lines) * gap <= 1 and inches <= most * figure.get_figwidth()
-    if not roomy or len({x for x, _ in ends}) != 1 or not np.isfinite(ends).all():
-        return False
-    ax.set_xlim(right=ends[0][0])
-    heights = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
-    # the colour of an axes' own text, which a user's style may make light
-    ink: Any = ax.xaxis.label.get_color()
-    place: Any = {"transform": ax.transAxes}
-    for i, beside in enumerate(spread(heights.tolist(), gap)):
-        color = lines[i].get_color()
-        ax.plot([1.0, 1.03], [heights[i], beside], color=color, lw=0.8, clip_on=False, **place)
-        ax.text(1.04, beside, labels[i], va="center", color=ink, **place)
-    return True
-
-
-def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """The heights within 0 and 1, in their order, moved apart until neighbours have a gap."""
-    order = np.argsort(heights, kind="stable")
-    places = list(heights)
-    least, highest = 0.0, 1.0
-    for i in order:
-        places[i] = max(places[i], least)
-        least = places[i] + gap
-    for i in reversed(order):
-        places[i] = min(places[i], highest)
-        highest = places[i] - gap
-    return places

@@ -10,10 +10,11 @@ from brns.checks.generations import check_state
 from brns.core import Generation
 from brns.core.population import initial_generation
 from brns.runs import metadata, remaking
-from brns.runs.arrays import named_leaves, to_table
-from brns.runs.record import TABLES, Record, compact
+from brns.runs.arrays import named_leaves, to_structured_array
+from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
 from brns.runs.seeds import to_host
+from brns.runs.states import compact
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState, check_generation, keys
 from brns.tasks.chunked import why_failed
@@ -60,17 +61,17 @@ class ActiveRun:
         facts: metadata.Metadata,
         search: NoveltySearch,
         state: SearchState,
-        lost: np.ndarray,
+        failed: np.ndarray,
     ) -> "ActiveRun":
-        """A new run, of which the founders are stored, with the genotypes of those `lost`."""
+        """A new run, of which the founders are stored, with the genotypes of those who `failed`."""
         metadata.write(store, facts)
         record = Record(store)
         record.search = search
         run = cls(record, search, state, facts.generations, stored=-1)
-        run._write_failures(0, np.full(len(lost), -1), lost)
-        run._write_generation(state, initial_generation(state.population), len(lost))
+        run._write_failures(0, np.full(len(failed), -1), failed)
+        run._write_generation(state, initial_generation(state.population), len(failed))
         run.checkpoint(state)
-        run._begin_rows()
+        run._rewrite_rows()
         return run
 
     @classmethod
@@ -94,7 +95,7 @@ class ActiveRun:
                     last.status = "interrupted"
             record.metadata.sessions.append(session.model_copy())
         metadata.write(record.store, record.metadata)
-        run._begin_rows()
+        run._rewrite_rows()
         return run
 
     @property
@@ -104,7 +105,7 @@ class ActiveRun:
 
     def founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
-        return self._as_saved(0, initial_generation(to_host(self.state.population)))
+        return self._to_saved_generation(0, initial_generation(to_host(self.state.population)))
 
     def save(self, state: SearchState, generation: Generation) -> SavedGeneration:
         """Store a generation's facts. They survive this process, and from the next checkpoint on a
@@ -123,7 +124,7 @@ class ActiveRun:
         }
         self.row = self.rows.summarize(number, tables)
         self.record.store.write_rows([self.row])
-        return self._as_saved(number, generation)
+        return self._to_saved_generation(number, generation)
 
     def checkpoint(self, state: SearchState) -> None:
         """Store the estimator's state, but for what it can count again, and have the disk confirm
@@ -131,7 +132,7 @@ class ActiveRun:
         """
         record, number = self.record, int(state.generation)
         check_state(number, state.estimator)
-        record.store.confirm(range(self.stored + 1, number + 1))
+        record.store.sync_generations(range(self.stored + 1, number + 1))
         record.write("states", number, named_leaves(compact(self.search, state.estimator)))
         if self.stored % record.checkpoint_every:
             record.store.remove("states", self.stored)
@@ -147,11 +148,11 @@ class ActiveRun:
         session.ended, session.status, session.reason = metadata.now(), status, reason
         metadata.write(self.record.store, facts)
 
-    def _as_saved(self, number: int, generation: Generation) -> SavedGeneration:
+    def _to_saved_generation(self, number: int, generation: Generation) -> SavedGeneration:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 
-    def _begin_rows(self) -> None:
+    def _rewrite_rows(self) -> None:
         """Write the rows of all generations that are stored, from 0 on."""
         rows = []
         for number in range(self.number + 1):
@@ -162,7 +163,10 @@ class ActiveRun:
 
     def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
         number = int(state.generation)
-        tables = {who: to_table(getattr(generation, who), names) for who, names in TABLES.items()}
+        tables = {
+            who: to_structured_array(getattr(generation, who), names)
+            for who, names in TABLES.items()
+        }
         survived = np.isin(tables["offspring"]["id"], tables["survivors"]["id"])
         lasting = survived | tables["offspring"]["solved"]
         space, stored = self.search.task.genotype_space, self.record.metadata.genotypes

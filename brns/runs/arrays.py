@@ -84,7 +84,7 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 
 
-def to_table(columns: Any, names: Iterable[str]) -> np.ndarray:
+def to_structured_array(columns: Any, names: Iterable[str]) -> np.ndarray:
     """Columns, such as a population, as a structured array: a row for each individual."""
     arrays = {name: np.asarray(getattr(columns, name)) for name in names}
     fields = [(name, column.dtype, column.shape[1:]) for name, column in arrays.items()]

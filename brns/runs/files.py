@@ -21,16 +21,16 @@ class RecordError(ValueError):
 
 def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
     """Write a file, whole or not at all. Unsynced, a power failure may lose it."""
-    with replacing(path, synced) as temporary:
+    with atomic_file(path, synced) as temporary:
         temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
-def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
+def atomic_file(path: Path, synced: bool = True) -> Generator[Path, None, None]:
     """A temporary name to write to, of the same kind, which is renamed at the end."""
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.tmp{path.suffix}")
     try:
-        with saving(path):
+        with explain_save_errors(path):
             yield temporary
             if synced:
                 sync(temporary)
@@ -43,7 +43,7 @@ def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
 
 
 @contextlib.contextmanager
-def saving(path: Path) -> Generator[None, None, None]:
+def explain_save_errors(path: Path) -> Generator[None, None, None]:
     """Meanwhile an error of the system becomes a `RecordError` that names a file or folder."""
     try:
         yield

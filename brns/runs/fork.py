@@ -10,7 +10,8 @@ import numpy as np
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
 from brns.runs.paths import atomic_directory, check_place, require_integer, resolve_out
-from brns.runs.record import GENOTYPE, Record
+from brns.runs.record import Record
+from brns.runs.remaking import GENOTYPE, can_remake, warn_unless_exact
 from brns.runs.sources import Source, difference
 from brns.runs.store import Store
 from brns.search import NoveltySearch
@@ -109,8 +110,8 @@ def fork(
         for number in range(at + 1):
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays, synced=False)
-            if changed and not copy.remakes(number):
-                born = _remaker(source, search).column(GENOTYPE, [number])[0]
+            if changed and not can_remake(copy, number):
+                born = _choose_remaker(source, search).column(GENOTYPE, [number])[0]
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)
         for number in source.store.numbers("failed"):
@@ -118,11 +119,11 @@ def fork(
                 copy.write("failed", number, source.arrays("failed", number))
         ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
     if source.elsewhere:
-        _remaker(source, search).check_genotypes()
+        warn_unless_exact(_choose_remaker(source, search))
     return Record(out, search)
 
 
-def _remaker(source: Record, search: NoveltySearch) -> Record:
+def _choose_remaker(source: Record, search: NoveltySearch) -> Record:
     """A record whose search varies genotypes as the run did."""
     if source.known_search is not None:
         return source

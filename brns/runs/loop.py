@@ -2,57 +2,41 @@
 
 import contextlib
 import functools
-import logging
 import os
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, SupportsIndex, get_args
 
-import jax
-import numpy as np
-
 from brns.formatting import escape_control
 from brns.metrics.saturation import saturated
 from brns.runs import compilation_cache, metadata
-from brns.runs import seeds as side_by_side
 from brns.runs.active import ActiveRun, SavedGeneration
-from brns.runs.batch import (
-    check_edits,
-    check_request,
-    check_whole,
-    drop_missing_runs,
-    last_common_checkpoint,
-)
 from brns.runs.files import RecordError
+from brns.runs.opening import WRITERS, begin, check_same_arguments, reopen
 from brns.runs.paths import (
     Seeds,
-    atomic_directory,
     check_place,
     require_integer,
     resolve_out,
     resolve_seeds,
-    seed_folders,
     temporary_folder,
 )
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep
-from brns.runs.store import Store, find_runs
-from brns.search import NoveltySearch, SearchState
+from brns.runs.seeds import compute_generations
+from brns.runs.store import find_runs
+from brns.search import NoveltySearch
 from brns.settings.differences import short_repr
 
-LOG = logging.getLogger("brns")
 Exist = Literal["refuse", "resume"]
 Until = Callable[[SavedGeneration], bool]
-Begin = Callable[[contextlib.ExitStack], list[ActiveRun]]
-"""what makes the runs that go on; they are locked until the stack is closed"""
-SECONDS = (
-    1.0  # of work that a resumed run computes again at most, beside the generation in progress
-)
-WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
+OpenRuns = Callable[[contextlib.ExitStack], list[ActiveRun]]
+"""begins or reopens the runs that go on; they are locked until the stack is closed"""
+SECONDS = 1.0
+"""of work that a resumed run computes again at most, beside the generation in progress"""
 
 
 def run(
@@ -102,11 +86,9 @@ def run(
         RecordError: where the directory is taken, or its run is another.
         ValueError: where an argument or what a part gave is not what it should be.
     """
-    batch = resolve_seeds(seed, seeds)
-    path, begin = _start(
-        search, generations, out, batch, checkpoint_every, genotypes, exist, accept_edits, name
-    )
-    for _ in _go_on(begin, until, progress, out is None):
+    settings = checkpoint_every, genotypes, exist, accept_edits, name
+    path, open_runs = _prepare(search, generations, out, seed, seeds, *settings)
+    for _ in _run_with_bar(open_runs, until, progress, out is None):
         pass
     return records(path, search)
 
@@ -135,11 +117,9 @@ def generations(
     Returns:
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
-    batch = resolve_seeds(seed, seeds)
-    _, begin = _start(
-        search, generations, out, batch, checkpoint_every, genotypes, exist, accept_edits, name
-    )
-    steps = _go_on(begin, None, progress, out is None)
+    settings = checkpoint_every, genotypes, exist, accept_edits, name
+    _, open_runs = _prepare(search, generations, out, seed, seeds, *settings)
+    steps = _run_with_bar(open_runs, None, progress, out is None)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
 
@@ -172,24 +152,26 @@ def resume(
             or is one seed of a batch.
     """
     path = Path(path).absolute()
-    begin = functools.partial(_reopen, path, search, generations, accept_edits)
-    for _ in _go_on(begin, until, progress):
+    open_runs = functools.partial(reopen, path, search, generations, accept_edits)
+    for _ in _run_with_bar(open_runs, until, progress):
         pass
     return records(path, search)
 
 
-def _start(
+def _prepare(
     search: NoveltySearch,
     generations: SupportsIndex,
     out: str | os.PathLike | None,
-    batch: tuple[bool, list[int]],
+    seed: SupportsIndex,
+    seeds: Seeds | None,
     checkpoint_every: SupportsIndex,
     genotypes: Keep,
     exist: Exist,
     accept_edits: bool,
     name: str | None,
-) -> tuple[Path, Begin]:
+) -> tuple[Path, OpenRuns]:
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
+    numbers = resolve_seeds(seed, seeds)
     path = temporary_folder() if out is None else resolve_out(out)
     if not isinstance(search, NoveltySearch):
         raise ValueError(
@@ -198,97 +180,19 @@ def _start(
     for what, value, choices in [("exist", exist, Exist), ("genotypes", genotypes, Keep)]:
         if value not in get_args(choices):
             raise ValueError(f"{what} must be {' or '.join(get_args(choices))}; got {value!r}")
-    several, numbers = batch
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
     if exist == "resume" and find_runs(path):
-        check_request(path, records(path), numbers, stride, genotypes)
-        return path, functools.partial(_reopen, path, search, total, accept_edits)
+        check_same_arguments(path, records(path), numbers, stride, genotypes)
+        return path, functools.partial(reopen, path, search, total, accept_edits)
     check_place(path)
     facts = metadata.new(search, numbers, total, stride, genotypes, name)
-
-    def begin(locks: contextlib.ExitStack) -> list[ActiveRun]:
-        session = metadata.Session(after=0)
-        founders = search.population_size * len(numbers)
-        LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
-        begun = side_by_side.to_host([search.begin(jax.random.key(number)) for number in numbers])
-        with atomic_directory(path) as hidden:  # there is no run without its founders
-            stores = [Store(folder) for folder in seed_folders(hidden, several, numbers)]
-            runs = begin_runs(search, facts, session, begun, stores)
-        for run, folder in zip(runs, seed_folders(path, several, numbers), strict=True):
-            run.record.store = Store(folder)
-        _lock([run.record for run in runs], locks)
-        return runs
-
-    return path, begin
+    folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
+    return path, functools.partial(begin, path, folders, search, facts)
 
 
-def begin_runs(
-    search: NoveltySearch,
-    facts: Sequence[metadata.Metadata],
-    session: metadata.Session,
-    begun: Sequence[tuple[SearchState, np.ndarray]],
-    stores: Sequence[Store],
-) -> list[ActiveRun]:
-    """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
-    changed = facts[0].changed_by_now(search)
-    with ThreadPoolExecutor(WRITERS) as writers:
-        saving = []
-        for each, (state, lost), store in zip(facts, begun, stores, strict=True):
-            each.sessions.append(session.model_copy())
-            each.changing += changed
-            saving.append(writers.submit(ActiveRun.begin, store, each, search, state, lost))
-        return [future.result() for future in saving]
-
-
-def _reopen(
-    path: Path,
-    search: NoveltySearch | None,
-    generations: SupportsIndex | None,
-    accept_edits: bool,
-    locks: contextlib.ExitStack,
-) -> list[ActiveRun]:
-    """The runs in a directory, from the last state that all of them have."""
-    existing = records(path, search)
-    first = existing[0]
-    for record in existing:
-        record.search = first.search
-    check_whole(path, existing)
-    planned = first.planned
-    total = planned if generations is None else require_integer("generations", generations)
-    _lock(existing, locks)
-    at = last_common_checkpoint(path, existing)
-    edited = check_edits(existing, at, accept_edits)
-    if total != planned:
-        text = f"{path} was begun for {planned} generations and {total} are asked for; "
-        text += (
-            f"it has {at} already, and nothing is computed"
-            if at >= total
-            else f"it goes on from {at} to {total}"
-        )
-        LOG.warning("%s", escape_control(text))
-    elsewhere = [record for record in existing if edited or record.elsewhere]
-    drop_missing_runs(existing)
-    session = metadata.Session(after=at)
-    runs = [ActiveRun.resume(record, at, total, session) for record in existing]
-    for record in elsewhere:
-        record.check_genotypes()
-    return runs
-
-
-def _lock(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
-    """Lock runs until the stack is closed; a warning says where a file system has no locks."""
-    lacking = [record for record in runs if not locks.enter_context(record.store.lock())]
-    if lacking:
-        text = (
-            f"the file system of {lacking[0].path} has no locks: see to it that no other process "
-            "writes there"
-        )
-        warnings.warn(escape_control(text), stacklevel=2)
-
-
-def _go_on(
-    begin: Begin, until: Until | None, visible: bool, temporary: bool = False
+def _run_with_bar(
+    open_runs: OpenRuns, until: Until | None, visible: bool, temporary: bool = False
 ) -> Generator[list[SavedGeneration], None, None]:
     """One generation of all seeds after another; each was saved before it is handed out."""
     compilation_cache.keep()
@@ -297,7 +201,7 @@ def _go_on(
         Bar(title, summary=summary, visible=visible, temporary=temporary) as bar,
         contextlib.ExitStack() as locks,
     ):
-        runs = begin(locks)
+        runs = open_runs(locks)
         if runs[0].number < runs[0].total:
             yield from advance(runs, until, bar)
 
@@ -309,7 +213,7 @@ def advance(
     status, reason = "stopped", ""
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     try:
-        with contextlib.closing(_compute(runs)) as steps:
+        with contextlib.closing(_compute_and_save(runs)) as steps:
             for saved in steps:
                 if bar is not None:
                     bar.show(saved)
@@ -331,19 +235,19 @@ def advance(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        changed = runs[0].record.metadata.changed_by_now(runs[0].search)
+        changed = runs[0].record.metadata.changed_by_evaluations(runs[0].search)
         for run in runs:
             with room:
                 run.end(status, reason, changed)
 
 
-def _compute(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
+def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
     first, record = runs[0], runs[0].record
     if first.number == 0:
         yield [run.founders() for run in runs]
     keys, states = [run.key for run in runs], [run.state for run in runs]
     count, batches = first.total - first.number, record.metadata.seed_batches
-    steps = side_by_side.generations(first.search, keys, states, count, batches)
+    steps = compute_generations(first.search, keys, states, count, batches)
     saving: list[Future[None]] = []
     begun = time.monotonic()
     with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:

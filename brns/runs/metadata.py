@@ -23,6 +23,8 @@ from brns.settings.description import part_to_json, refuse_unrecorded
 from brns.settings.differences import diff, format_diff
 from brns.tasks.chunked import innermost
 
+ALIKE = ("command", "machine.cores")
+"""what may differ between processes that compute the same bits"""
 STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
 
 
@@ -61,6 +63,11 @@ class Session(pydantic.BaseModel):
     """of a session that failed, the error"""
     provenance: dict[str, Any] = pydantic.Field(default_factory=describe_process)
     """the command, commit, machine, device and versions"""
+
+    def differences_here(self) -> dict[str, tuple[Any, Any]]:
+        """What of its machine, versions and options is otherwise here: name to both."""
+        changed = diff(self.provenance, describe_process())
+        return {name: both for name, both in changed.items() if name not in ALIKE}
 
 
 class Edit(pydantic.BaseModel):
@@ -126,7 +133,7 @@ class Metadata(pydantic.BaseModel):
             if name not in self.changing and not name.startswith(inner)
         }
 
-    def changed_by_now(self, search: NoveltySearch) -> list[str]:
+    def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         return [*self.other_settings(search), *changed_values(self.sources, search)]
 

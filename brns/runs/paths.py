@@ -8,7 +8,7 @@ import secrets
 import shlex
 import shutil
 import tempfile
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -21,8 +21,8 @@ Seeds = SupportsIndex | Iterable[SupportsIndex]
 """how many, or which"""
 
 
-def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
-    """Whether two arguments mean a batch, and the seeds that they mean, in order."""
+def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[int]:
+    """The seeds that these two arguments of a run mean, in order."""
     try:
         if seeds is None:
             numbers = [operator.index(seed)]
@@ -39,7 +39,7 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[
         raise ValueError(
             f"a run needs one or more different seeds from 0 to 2**32 - 1; got {numbers}"
         )
-    return seeds is not None, numbers
+    return numbers
 
 
 def require_integer(name: str, value: Any, least: int = 1) -> int:
@@ -58,11 +58,6 @@ def resolve_out(out: str | os.PathLike) -> Path:
     with _explain_errors(Path(out), "give an absolute path"):
         path = Path(out).absolute()
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
-
-
-def seed_folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
-    """The folder of each seed: `out` itself, or of a batch one below it."""
-    return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
 
 
 def temporary_folder() -> Path:

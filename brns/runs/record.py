@@ -8,45 +8,34 @@ import datetime
 import functools
 import importlib
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, UInt32
+from jaxtyping import Float, UInt32
 
-from brns.core import Box, Compactable, Population
-from brns.core.novelty import in_float32
-from brns.formatting import escape_control, format_range
+from brns.core import Box, Population
+from brns.formatting import format_range
 from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
 from brns.runs import metadata, remaking
-from brns.runs.arrays import restore
 from brns.runs.files import RecordError
-from brns.runs.provenance import describe_process
+from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
+from brns.runs.states import StateReader
 from brns.runs.store import Kind, Store, find_runs
-from brns.search import NoveltySearch, SearchState, keys
+from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_from_json
-from brns.settings.differences import diff, format_diff
+from brns.settings.differences import format_diff
 from brns.settings.parts import SettingsError
 
 if TYPE_CHECKING:
     import pandas
 
 TABLES = {"offspring": PLAIN, "survivors": PLAIN, "parents": ("id", "novelty")}
-GENOTYPE = "offspring.genotype"
 COLUMNS = (*(f"{who}.{name}" for who, names in TABLES.items() for name in names), GENOTYPE)
-CHECKED = 5
-"""generations whose genotypes are made again before a run goes on elsewhere"""
-NOTHING = -1, None
-"""the generation before the founders, and no state"""
-ALIKE = ("command", "machine.cores")
-"""what may differ between processes that compute the same bits"""
 
 
 class Failure(NamedTuple):
@@ -88,9 +77,8 @@ class Record:
         self.versions = self.metadata.versions
         # What was read of each generation; None where nothing that is read stays in memory.
         self._read: dict[int, dict[str, np.ndarray]] | None = {}
-        self._shapes: tuple[Any, Any] = (None, None)  # a search, and those of its estimator's state
-        self._restored: tuple[int, Any] = NOTHING  # a generation, and its estimator's whole state
-        self._rounded = False  # whether it was said that genotypes are made again up to rounding
+        self._states = StateReader()
+        self.warned_of_rounding = False  # of genotypes that are made again
         if search is not None:
             if other := self.other_settings(search):
                 raise RecordError(
@@ -113,7 +101,7 @@ class Record:
         )
 
     def _repr_html_(self) -> str:
-        return _notebook([self])
+        return _to_html([self])
 
     @property
     def planned(self) -> int:
@@ -181,7 +169,7 @@ class Record:
     @property
     def began(self) -> datetime.datetime | None:
         """When the run was started; None of a fork that did not go on yet."""
-        spans = self._spans()
+        spans = self._session_spans()
         return spans[0][0] if spans else None
 
     @property
@@ -189,19 +177,19 @@ class Record:
         """When the work on it ended; of a run that goes on, or was killed,
         when its last generation was saved.
         """
-        spans = self._spans()
+        spans = self._session_spans()
         return spans[-1][1] if spans else None
 
     @property
     def seconds(self) -> float:
         """How long it took so far, the pauses between one session and the next not counted."""
-        return sum(((end - begin).total_seconds() for begin, end in self._spans()), 0.0)
+        return sum(((end - begin).total_seconds() for begin, end in self._session_spans()), 0.0)
 
     @property
     def _sessions(self) -> list[metadata.Session]:
         return metadata.read(self.store).sessions
 
-    def _spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
+    def _session_spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
         """When the work of each session began and ended."""
         return [self.store.span(session.began, session.ended) for session in self._sessions]
 
@@ -250,9 +238,9 @@ class Record:
         if name not in COLUMNS:
             raise RecordError(f"a run has no column {name!r}; it has {', '.join(COLUMNS)}")
         if name == GENOTYPE:
-            return np.stack([self._offspring(g) for g in generations])
+            return np.stack([remaking.offspring_genotypes(self, g) for g in generations])
         who, column = name.split(".")
-        return np.stack([self._read_generation(g)[who][column] for g in generations])
+        return np.stack([self.read_generation(g)[who][column] for g in generations])
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation.
@@ -275,27 +263,12 @@ class Record:
                 f"{format_range(self.snapshots)}. A run with checkpoint_every=1 "
                 "(--checkpoint-every 1) keeps all"
             )
-        file = self.store.file("states", number)
-        if self._shapes[0] is not search:
-            self._shapes, self._restored = (search, _stored_shapes(search)), NOTHING
-        estimator = restore(self._shapes[1], self.arrays("states", number), file)
-        if isinstance(search.estimator, Compactable):
-            before, earlier = self._restored if self._restored[0] <= number else NOTHING
-            born = (self._descriptors_learned(g) for g in range(before + 1, number + 1))
-            with in_float32():
-                estimator = search.estimator.restore(estimator, born, earlier)
-            # For who reads one state after another; nothing is held after the last.
-            self._restored = (number, estimator) if 0 < number < self.last else NOTHING
-        return self._parents(number, search)._replace(estimator=estimator)
+        estimator = self._states.read(self, number, search)
+        return self.state_without_estimator(number, search)._replace(estimator=estimator)
 
-    def _descriptors_learned(self, number: int) -> np.ndarray:
-        """The descriptors of a generation's offspring, without those who failed."""
-        offspring = self._read_generation(number, "offspring")["offspring"]
-        return offspring["descriptor"][~offspring["failed"]]
-
-    def _parents(self, number: int, search: NoveltySearch) -> SearchState:
+    def state_without_estimator(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
-        credit, even = self._read_generation(number)["credit"], search.mixture.initial_credit()
+        credit, even = self.read_generation(number)["credit"], search.mixture.initial_credit()
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
@@ -342,8 +315,8 @@ class Record:
         """The solution set S of Algorithm 1: every success once, with genotype,
         behavior and generation of birth.
         """
-        born = [self._read_generation(g)["offspring"] for g in range(self.last + 1)]
-        return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
+        born = [self.read_generation(g)["offspring"] for g in range(self.last + 1)]
+        return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
         """From whom an individual descends; see `brns.metrics.lineage.ancestors`.
@@ -367,9 +340,9 @@ class Record:
             RecordError: where the run does not have the generation.
         """
         number = self.last if generation is None else generation
-        return self._with_genotypes(self._read_generation(number)["survivors"])
+        return self._to_population(self.read_generation(number)["survivors"])
 
-    def _with_genotypes(self, table: np.ndarray) -> Population:
+    def _to_population(self, table: np.ndarray) -> Population:
         columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
         genotype = self.genotypes(columns["id"], columns["born"])
         return Population(genotype=genotype, **columns)  # ty: ignore[invalid-argument-type]
@@ -392,99 +365,23 @@ class Record:
         """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
-            everyone = self._read_generation(g)["offspring"]["id"]
+            everyone = self.read_generation(g)["offspring"]["id"]
             requested = np.isin(everyone, ids[born == g])
-            genotypes = self._offspring(g, requested)[requested]
+            genotypes = remaking.offspring_genotypes(self, g, requested)[requested]
             rows |= dict(zip(everyone[requested].tolist(), genotypes, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(
                 f"{self.path} has no individuals {format_range(unknown)} that were born in these "
                 "generations"
             )
-        nobody = self._read_generation(0)[GENOTYPE][:0]
+        nobody = self.read_generation(0)[GENOTYPE][:0]
         return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
-
-    def _offspring(self, number: int, requested: np.ndarray | None = None) -> np.ndarray:
-        """The genotypes born in a generation; of those who are not requested any may be zeros."""
-        facts = self._read_generation(number)
-        stored, genotypes = facts["stored"], facts[GENOTYPE]
-        lacking = ~stored if requested is None else requested & ~stored
-        everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
-        if lacking.any():
-            everybody = self._remake_genotypes(number)
-        everybody[stored] = genotypes
-        return everybody
-
-    def _remake_genotypes(self, number: int) -> np.ndarray:
-        """The genotypes of a generation made again; up to rounding with a word, otherwise not."""
-        again, likeness = self._remake_and_compare(number)
-        only = f"{self.path} has only genotypes of survivors and solutions"
-        if likeness == "other":
-            raise RecordError(
-                f"{only}, and those of the others in generation {number} cannot be made again "
-                f"here: {self._explain_difference(number)}"
-            )
-        if likeness == "rounded" and not self._rounded:
-            self._rounded = True
-            text = (
-                f"{only}; those of others, as in generation {number}, are made again up to "
-                f"rounding: {self._explain_difference(number)}"
-            )
-            warnings.warn(escape_control(text), stacklevel=2)
-        return again
-
-    def _remake_and_compare(self, number: int) -> tuple[np.ndarray, remaking.Likeness]:
-        """The genotypes of a generation made again, and how they compare with what was born."""
-        key = keys(jax.random.key(self.seed), number)[0]
-        again = self.search.ask(self._parents(number - 1, self.search), key)
-        space = self.search.task.genotype_space
-        return np.array(again.genotype), remaking.likeness(
-            self._read_generation(number), again, space
-        )
-
-    def remakes(self, number: int) -> bool:
-        """Whether a generation's genotypes are stored, or made again here, be it up to rounding."""
-        return (
-            bool(self._read_generation(number)["stored"].all())
-            or self._remake_and_compare(number)[1] != "other"
-        )
-
-    def _explain_difference(self, number: int) -> str:
-        """What differs here from where a generation was computed, in words."""
-        sessions = [part for part in self.metadata.sessions if part.after < number]
-        if not sessions:
-            return "another search, version or machine made the run that this is a fork of"
-        if changed := _differs_here(sessions[-1]):
-            return f"they were made elsewhere, where {format_diff(changed)}"
-        return "the search, or brns itself, varies otherwise than the one that made them"
 
     @property
     def elsewhere(self) -> bool:
         """Whether its last generations were made by other versions, options or another machine."""
         sessions = self._sessions
-        return bool(sessions and _differs_here(sessions[-1]))
-
-    def check_genotypes(self) -> None:
-        """Warn where genotypes that are not on disk cannot be made again here to the bit.
-
-        It is asked before a run goes on with another version, machine or code:
-        later nobody may have the old one.
-        """
-        numbers = self.generations[1:]
-        some = numbers[:: max(len(numbers) // CHECKED, 1)]
-        lacking = [g for g in some if not self._read_generation(g, "stored")["stored"].all()]
-        genotypes = {g: self._remake_and_compare(g)[1] for g in lacking}
-        wrong = [g for g in lacking if genotypes[g] != "exact"]
-        if wrong:
-            lost = "other" in genotypes.values()
-            text = (
-                f"{self.path}: here the genotypes of those who died at once "
-                f"{'cannot be made again' if lost else 'are made again up to rounding'} (tried: "
-                f"generations {format_range(wrong)}): {self._explain_difference(wrong[0])}. Read "
-                'them where they were made; genotypes="all" (--genotypes all) stores '
-                "everybody's in a run that begins"
-            )
-            warnings.warn(escape_control(text), stacklevel=2)
+        return bool(sessions and sessions[-1].differences_here())
 
     def frame(self) -> "pandas.DataFrame":
         """A data frame with a row for each generation: the columns of progress.csv, and the seed.
@@ -495,10 +392,10 @@ class Record:
         import pandas
 
         rows = Rows(self.behavior_space)
-        table = [rows.summarize(g, self._read_generation(g))._asdict() for g in self.generations]
+        table = [rows.summarize(g, self.read_generation(g))._asdict() for g in self.generations]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
-    def _read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:
+    def read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:
         """What is stored of a generation, read once; of a run that goes on, each time."""
         if self._read is None:
             return self.arrays("generations", number, tables)
@@ -514,36 +411,14 @@ class Record:
         return self._read[number]
 
 
-def compact(search: NoveltySearch, estimator: Any) -> Any:
-    """An estimator's state without what can be counted again from the generations."""
-    method = search.estimator
-    return method.compact(estimator) if isinstance(method, Compactable) else estimator
-
-
-def _stored_shapes(search: NoveltySearch) -> Any:
-    """The shapes of what is stored of an estimator's state."""
-
-    def begin(key: Key[Array, ""]) -> Any:
-        return compact(search, search.estimator.init(search.task.behavior_space, key))
-
-    with in_float32():
-        return eqx.filter_eval_shape(begin, jax.random.key(0))
-
-
-def _differs_here(session: metadata.Session) -> dict[str, tuple[Any, Any]]:
-    """What of a session's machine, versions and options is otherwise here."""
-    changed = diff(session.provenance, describe_process())
-    return {name: both for name, both in changed.items() if name not in ALIKE}
-
-
 class Records(list[Record]):
     """A list of records that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        return _notebook(self)
+        return _to_html(self)
 
 
-def _notebook(records: list[Record]) -> str:
+def _to_html(records: list[Record]) -> str:
     """How a notebook shows records. Pictures read records, so that nobody here imports them."""
     return importlib.import_module("brns.pictures.notebook").table(records)
 

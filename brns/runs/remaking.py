@@ -6,13 +6,23 @@ another machine or version may round otherwise.
 """
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
 from brns.core import Box, Generation
+from brns.formatting import escape_control
+from brns.runs.files import RecordError
+from brns.search import keys
+from brns.settings.differences import format_diff
+
+GENOTYPE = "offspring.genotype"
+CHECKED = 5
+"""generations whose genotypes are made again before a run goes on elsewhere"""
 
 ROUNDING = 1e-4
 """as a share of the box, between a gene on disk and the same one made again"""
@@ -33,7 +43,7 @@ def genotype_columns(
         stored = np.ones_like(stored)
     return {
         "stored": stored,
-        "offspring.genotype": genotypes[stored],
+        GENOTYPE: genotypes[stored],
         "digest": digest(genotypes),
         "fingerprint": fingerprint(genotypes, space),
     }
@@ -55,7 +65,7 @@ def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.nda
     return ((genotypes - low) / (high - low) * weights).sum(axis=1)
 
 
-def likeness(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
+def compare_with_stored(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
     """How the offspring that `search.ask` made again compare with the facts of a generation's file:
     the same bits are `exact`; `rounded`, each gene of those on disk and each fingerprint agree up
     to rounding.
@@ -66,6 +76,78 @@ def likeness(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
     if np.array_equal(digest(genotypes), facts["digest"]):
         return "exact"
     width = np.asarray(space.high - space.low)
-    far = np.abs(genotypes[facts["stored"]] - facts["offspring.genotype"]) > ROUNDING * width
+    far = np.abs(genotypes[facts["stored"]] - facts[GENOTYPE]) > ROUNDING * width
     distance = np.abs(fingerprint(genotypes, space) - facts["fingerprint"])
     return "other" if far.any() or (distance > SPREAD * len(width) ** 0.5).any() else "rounded"
+
+
+def offspring_genotypes(
+    record: Any, number: int, requested: Bool[np.ndarray, " n"] | None = None
+) -> Float[np.ndarray, "n p"]:
+    """The genotypes born in a generation of a `Record`, those that are not on disk made again.
+    Of who is not requested any may be zeros.
+    """
+    facts = record.read_generation(number)
+    stored, genotypes = facts["stored"], facts[GENOTYPE]
+    lacking = ~stored if requested is None else requested & ~stored
+    everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
+    if lacking.any():
+        everybody, like = remake_and_compare(record, number)
+        if like == "other":
+            raise RecordError(_explain_unlike(record, number, like))
+        if like == "rounded" and not record.warned_of_rounding:
+            record.warned_of_rounding = True
+            warnings.warn(escape_control(_explain_unlike(record, number, like)), stacklevel=2)
+    everybody[stored] = genotypes
+    return everybody
+
+
+def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
+    """The genotypes of a generation made again, and how they compare with what was born."""
+    search = record.search
+    key = keys(jax.random.key(record.seed), number)[0]
+    again = search.ask(record.state_without_estimator(number - 1, search), key)
+    facts = record.read_generation(number)
+    return np.array(again.genotype), compare_with_stored(facts, again, search.task.genotype_space)
+
+
+def can_remake(record: Any, number: int) -> bool:
+    """Whether a generation's genotypes are stored, or made again here, be it up to rounding."""
+    stored = record.read_generation(number)["stored"]
+    return bool(stored.all()) or remake_and_compare(record, number)[1] != "other"
+
+
+def warn_unless_exact(record: Any) -> None:
+    """Warn where genotypes that are not on disk cannot be made again here to the bit.
+
+    It is asked before a run goes on with another version, machine or code: later nobody may have
+    the old one.
+    """
+    numbers = record.generations[1:]
+    some = numbers[:: max(len(numbers) // CHECKED, 1)]
+    lacking = [g for g in some if not record.read_generation(g, "stored")["stored"].all()]
+    alike = {g: remake_and_compare(record, g)[1] for g in lacking}
+    for like in ("other", "rounded"):
+        if wrong := [g for g in lacking if alike[g] == like]:
+            warnings.warn(escape_control(_explain_unlike(record, wrong[0], like)), stacklevel=2)
+            return
+
+
+def _explain_unlike(record: Any, number: int, like: Likeness) -> str:
+    """How the genotypes of a generation that are not on disk are not what they were, and why."""
+    how = "cannot be made again here" if like == "other" else "are made again up to rounding"
+    return (
+        f"{record.path} has only genotypes of survivors and solutions; those of others {how}, as "
+        f"in generation {number}: {_explain_difference(record, number)}. Read them where they were "
+        'made; genotypes="all" (--genotypes all) stores everybody\'s in a run that begins'
+    )
+
+
+def _explain_difference(record: Any, number: int) -> str:
+    """What differs here from where a generation was computed, in words."""
+    sessions = [part for part in record.metadata.sessions if part.after < number]
+    if not sessions:
+        return "another search, version or machine made the run that this is a fork of"
+    if changed := sessions[-1].differences_here():
+        return f"they were made elsewhere, where {format_diff(changed)}"
+    return "the search, or brns itself, varies otherwise than the one that made them"

@@ -50,7 +50,7 @@ def split_seeds(seeds: int, batches: int) -> list[slice]:
     return [slice(first, min(first + size, seeds)) for first in range(0, seeds, size)]
 
 
-def generations(
+def compute_generations(
     search: NoveltySearch,
     keys: list[Key[Array, ""]],
     states: list[SearchState],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from brns.formatting import read_csv
-from brns.runs.files import RecordError, saving, sync, write_bytes
+from brns.runs.files import RecordError, explain_save_errors, sync, write_bytes
 
 Kind = Literal["generations", "states", "failed"]
 """of a generation: its facts, the estimator's state after it, and who failed in it"""
@@ -60,7 +60,7 @@ class Store:
 
     def write_facts(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
-        self._make(self.path)
+        self._make_folder(self.path)
         write_bytes(self.path / NAME, content)
 
     def numbers(self, kind: Kind) -> list[int]:
@@ -80,12 +80,12 @@ class Store:
         """Write the arrays of a generation, whole or not at all; synced, the disk confirms them."""
         from brns.runs.arrays import write_arrays
 
-        self._make(self.path / kind)
+        self._make_folder(self.path / kind)
         write_arrays(self.file(kind, number), arrays, seal, synced)
 
-    def confirm(self, numbers: Iterable[int]) -> None:
+    def sync_generations(self, numbers: Iterable[int]) -> None:
         """Have the disk confirm the facts of generations that were written unsynced."""
-        with saving(self.path / "generations"):
+        with explain_save_errors(self.path / "generations"):
             for number in numbers:
                 sync(self.file("generations", number))
             sync(self.path / "generations")
@@ -107,7 +107,7 @@ class Store:
     def write_rows(self, rows: Iterable[Iterable[Any]], mode: Literal["w", "a"] = "a") -> None:
         """Add lines to `progress.csv` in the order of its columns, or begin it anew (`w`)."""
         path = self.path / "progress.csv"
-        with saving(path), open(path, mode, encoding="utf-8", newline="") as file:
+        with explain_save_errors(path), open(path, mode, encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
 
     def last_saved(self) -> datetime.datetime:
@@ -165,9 +165,9 @@ class Store:
         """Where a generation's file of a kind is."""
         return self.path / kind / f"{number:06d}.npz"
 
-    def _make(self, folder: Path) -> None:
+    def _make_folder(self, folder: Path) -> None:
         """Make a folder where there is none, and have the disk confirm its name."""
         if not folder.exists():
-            with saving(folder):
+            with explain_save_errors(folder):
                 folder.mkdir(parents=True)
                 sync(folder.parent)

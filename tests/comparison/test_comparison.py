@@ -18,8 +18,8 @@ from worlds import HostIdentity, Identity
 
 import brns
 from brns.comparison import page
-from brns.comparison.measure import POINTS, MethodResult, moments, run_method
-from brns.comparison.statistics import Comparison, interval, judge
+from brns.comparison.measure import POINTS, MethodResult, generations_at_points, run_method
+from brns.comparison.statistics import Comparison, bootstrap_interval, judge
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
 from brns.metrics.recorded import evaluated_column
@@ -68,7 +68,7 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
         for points in evaluated_column(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
-        assert_array_equal(facts.covered[seed], np.array(covered)[moments(12)])
+        assert_array_equal(facts.covered[seed], np.array(covered)[generations_at_points(12)])
         solved = [g for g, rows in enumerate(evaluated_column(record, "solved")) if rows.any()]
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
@@ -228,7 +228,7 @@ def test_the_picture_has_evaluations_the_looks_and_the_width_that_is_asked_for(c
     figure = page.picture(compared.worlds, compared.results, width="column")
     assert figure.get_figwidth() == 3.5
     _, counts = figure.axes[0].lines
-    assert_array_equal(counts.get_xdata(), 8 + 6 * np.array(moments(12)))
+    assert_array_equal(counts.get_xdata(), 8 + 6 * np.array(generations_at_points(12)))
     assert (counts.get_label(), counts.get_color()) == ("counts", LOOKS["counts"].color)
 
 
@@ -299,10 +299,10 @@ def test_an_interval_by_hand():
     over worlds it lies between both."""
     low, high = np.array([10.0, 20.0]), np.array([30.0, 60.0])
     pairs = [(low, low), (high, low)]
-    assert interval(pairs) == pytest.approx((2, 2))
-    assert interval(pairs, of_worlds=True) == pytest.approx((1, 3))
+    assert bootstrap_interval(pairs) == pytest.approx((2, 2))
+    assert bootstrap_interval(pairs, of_worlds=True) == pytest.approx((1, 3))
     # Of 2 seeds, that cover 1 and 3 of 1, a quarter of the draws has mean 1 and a quarter 3.
-    assert interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
+    assert bootstrap_interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
 
 
 def tabled(shares, seeds=10):

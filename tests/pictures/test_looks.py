@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from PIL import Image
 
 from brns import Box
-from brns.pictures import FIGURES, PAPER, draw, figures_of, style
-from brns.pictures.maps import draw_world
+from brns.pictures import FIGURES, PAPER, draw, figures_of, lines, style
+from brns.pictures.paint_maps import draw_world
 from brns.pictures.records import looks_of
 from brns.pictures.scenes import open_cells
 from brns.settings.parts import LOOKS, parts
@@ -97,14 +97,14 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
 
 
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
-    (found,), words = style.bands(
+    (found,), words = lines.bands(
         [np.array([[0.0], [0.0], [0.0], [9.0]])]
     )  # mean 2.25, deviation 4.5
     assert_allclose(found, [[0], [0], [2.25]])
     assert words == "median and quartiles, 4 seeds"
     # what can be negative may reach below 0
     values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]
-    (first, second), words = style.bands(values)
+    (first, second), words = lines.bands(values)
     root = np.sqrt(2)
     assert_allclose(first, [[5], [5 - root], [5 + root]])
     assert_allclose(second, [[0], [-root], [root]])
@@ -112,8 +112,8 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     ax = Figure().subplots()
     wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0]])
     red, blue = LOOKS["counts"], LOOKS["archive"]
-    words = style.draw_lines(
-        ax, [style.Line("a", [0], wild, red), style.Line("b", [0], tame, blue)]
+    words = lines.draw_lines(
+        ax, [lines.Line("a", [0], wild, red), lines.Line("b", [0], tame, blue)]
     )
     assert words == "median and quartiles, over seeds"
     assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 2.0]
@@ -121,11 +121,11 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
 
 def test_no_band_of_a_share_reaches_above_all():
     shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
-    (found,), words = style.bands([shares], most=1.0)
+    (found,), words = lines.bands([shares], most=1.0)
     assert_allclose(found, [[1.0], [0.8], [1.0]])
     assert words == "median and quartiles, 4 seeds"
-    assert style.bands([shares])[1] == "mean ± deviation, 4 seeds"
-    assert style.bands([shares[:1]], most=1.0)[1] == ""
+    assert lines.bands([shares])[1] == "mean ± deviation, 4 seeds"
+    assert lines.bands([shares[:1]], most=1.0)[1] == ""
 
 
 def test_a_long_title_stays_within_its_panel():

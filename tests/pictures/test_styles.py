@@ -12,8 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import pictures
 from brns.pictures import notebook
-from brns.pictures.gather import ELITES
-from brns.pictures.style import label_line_ends, new_figure, spread
+from brns.pictures.gather_curves import ELITES
+from brns.pictures.lines import label_line_ends, move_apart
+from brns.pictures.style import new_figure
 from brns.runs.record import Records
 
 
@@ -106,7 +107,7 @@ def test_every_figure_tells_its_numbers(name, near, archived):
 
 @pytest.mark.slow
 def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
-    monkeypatch.setattr("brns.pictures.gather.DIMENSIONS", (2, 3))
+    monkeypatch.setattr("brns.pictures.gather_curves.DIMENSIONS", (2, 3))
     runs = [near[0], archived[0]]
     rows = pictures.data("6", runs)
     timed = [(row["method"], row["d"]) for row in rows]
@@ -136,13 +137,13 @@ def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax, m
         shown("age", shape=(3, 3))
     with pytest.raises(ValueError, match="from 1 on"):
         shown(shape=(0, 3))
-    monkeypatch.setattr("brns.pictures.gather.SATURATED", 0.0)  # never fine enough
+    monkeypatch.setattr("brns.pictures.gather_curves.SATURATED", 0.0)  # never fine enough
     assert (shown(), shown("3a")) == (("48", "48"), ("6", "6"))
 
 
 def test_names_stand_at_the_ends_of_lines_apart_and_in_order():
-    assert spread([0.5, 0.5, 0.1], 0.2) == pytest.approx([0.5, 0.7, 0.1])
-    assert spread([0.98, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
+    assert move_apart([0.5, 0.5, 0.1], 0.2) == pytest.approx([0.5, 0.7, 0.1])
+    assert move_apart([0.98, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
     figure = new_figure(5.6, 3.5)
     ax = figure.subplots()
     for label, end in (("low", 0.1), ("high", 0.9), ("higher", 0.91)):

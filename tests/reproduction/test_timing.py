@@ -30,7 +30,7 @@ def small(monkeypatch):
 
 @pytest.mark.slow
 def test_an_archive_grows_by_ten_a_generation(small, tmp_path):
-    timing.follow(timing.Session(tmp_path), 40)
+    timing.time_over_generations(timing.Session(tmp_path), 40)
     found = [row for row in read_csv(tmp_path / "cost-over-time.csv") if row["method"] == KNN]
     assert [int(row["entries"]) for row in found] == [0, 200]
     # 400 rows of 2 coordinates, id, novelty, birth and entry, of 4 bytes each
@@ -59,10 +59,10 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
     held = (("counts", 0), (KNN, 64), (BRUTE, 64), (TREE, 64))
     text = HEAD + "".join(f"{name},2,{n},32,0,1,1,8,0\n" for name, n in held)
     (tmp_path / "timing.csv").write_text(text)
-    timing.in_turn(timing.Session(tmp_path), Timing((2,), (64,), 1, 0))
+    timing.time_methods(timing.Session(tmp_path), Timing((2,), (64,), 1, 0))
     assert (tmp_path / "timing.csv").read_text() == text
     assert not (tmp_path / "sessions.json").exists()
-    timing.in_turn(timing.Session(tmp_path), Timing((2,), (64, 1000), 1, 0))
+    timing.time_methods(timing.Session(tmp_path), Timing((2,), (64, 1000), 1, 0))
     rows = read_csv(tmp_path / "timing.csv")
     found = [(row["method"], row["entries"], row["repeat"]) for row in rows]
     assert found[4:] == [(name, "1000", "0") for name in (KNN, BRUTE, TREE)]
@@ -89,8 +89,8 @@ def test_costs_speak_of_what_was_asked(tmp_path):
 
 
 def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
-    timing.in_turn(timing.Session(tmp_path), Timing((1,), (), 1, 0))
-    timing.in_turn(timing.Session(tmp_path), Timing((2,), (), 1, 0))
+    timing.time_methods(timing.Session(tmp_path), Timing((1,), (), 1, 0))
+    timing.time_methods(timing.Session(tmp_path), Timing((2,), (), 1, 0))
     assert [row["session"] for row in read_csv(tmp_path / "timing.csv")] == ["0", "1"]
     sessions = json.loads((tmp_path / "sessions.json").read_text())
     assert [len(made["load"]["before"]) for made in sessions] == [3, 3]

@@ -1,8 +1,17 @@
-"""The cache of compiled code: limited, and nobody's choice before it is replaced."""
+"""The cache of compiled code: limited, left out where it cannot be used, and nobody's choice
+before it is replaced."""
 
+import errno
 import os
 import subprocess
 import sys
+import warnings
+
+import jax
+import platformdirs
+import pytest
+
+from brns.runs import compilation_cache
 
 CODE = """
 import os, sys
@@ -31,3 +40,50 @@ def test_what_was_compiled_is_kept_and_a_users_place_stays(tmp_path):
     folder = tmp_path / "brns" / "programs"
     assert done.stdout.split() == [str(folder), str(2**27), "mine"]
     assert list(folder.glob("*-cache"))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """JAX was told of no cache; and its settings are put back."""
+    names = [
+        "jax_compilation_cache_dir",
+        "jax_compilation_cache_max_size",
+        "jax_persistent_cache_min_compile_time_secs",
+        "jax_enable_compilation_cache",
+    ]
+    before = {name: getattr(jax.config, name) for name in names}
+    jax.config.update("jax_compilation_cache_dir", None)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    yield jax.config
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.compilation_cache.reset_cache()
+
+
+def homeless(name):
+    raise RuntimeError("could not determine the home directory")
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("what", "replacement"),
+    [
+        ("platformdirs.user_cache_path", homeless),
+        ("fcntl.flock", full),
+        ("pathlib.Path.mkdir", full),
+        ("os.fstatvfs", lambda file: os.statvfs_result((4096, 4096, *[10] * 8))),
+    ],
+)
+def test_a_cache_that_cannot_be_used_is_told_once_and_not_used(
+    what, replacement, cache, monkeypatch
+):
+    monkeypatch.setattr(what, replacement)
+    with pytest.warns(UserWarning, match="compiled code is not kept"):
+        compilation_cache.keep()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compilation_cache.keep()
+    assert cache.jax_compilation_cache_dir is None

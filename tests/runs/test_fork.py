@@ -84,11 +84,7 @@ DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
         (5, HOST, r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
         (12, HOST, "generations must be a whole number from 13 on"),
         (6, replace(HOST, task=LONGER), "length of genotypes: .* has 5; got 6"),
-        (
-            6,
-            replace(HOST, task=DEEPER),
-            r"the space of behaviors: .*\[0.0, 0.0\].*got .* 600.0, 6",
-        ),
+        (6, replace(HOST, task=DEEPER), r"the space of behaviors: .*\[0.0, 0.0\].*got .* 600"),
         (6, replace(HOST, task=NARROWER), "8 of 8 who live in generation 6 of .* are; give"),
         (6, replace(HOST, estimator=ArchiveKNN(k=2)), "does not fit these settings"),
         (6, replace(HOST, population_size=9), "population_size: .* has 8; got 9"),

@@ -8,11 +8,12 @@ import time
 import types
 from concurrent.futures import ThreadPoolExecutor
 
+import jax
 import numpy as np
 import pytest
-from files import bits
+from files import bits, same
 from rich.console import Console
-from searches import HOST
+from searches import HOST, search
 from worlds import HostIdentity
 
 import brns
@@ -45,6 +46,16 @@ def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path
     (record,) = brns.run(HOST, 6, out=tmp_path / "run", exist="resume")  # nobody holds its lock
     brns.run(HOST, 6, out=tmp_path / "whole")
     assert bits(tmp_path / "run") == bits(tmp_path / "whole")
+
+
+def test_arrays_that_are_handed_out_are_the_callers_own(tmp_path):
+    founders, last = brns.generations(search(), 1, out=tmp_path / "run", progress=False)
+    record, before = last.record, last.record.population()
+    for handed in (founders.generation, last.generation, record.population(), record.solutions()):
+        for array in jax.tree.leaves(handed):
+            array[...] = 0
+    assert same(record.population(), before)
+    assert same(brns.Record(tmp_path / "run", search()).population(), before)
 
 
 @pytest.mark.parametrize(("seeds", "saved"), [([0], [0, 1, 2]), ([0, 1], [0])])

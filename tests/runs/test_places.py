@@ -6,16 +6,14 @@ import fcntl
 import os
 import shutil
 import subprocess
-import warnings
 
-import platformdirs
 import pytest
 from searches import HOST, search
 from worlds import HostIdentity
 
 import brns
 from brns import PopulationKNN, Record, RecordError
-from brns.runs import compilation_cache, provenance
+from brns.runs import provenance
 from brns.settings.description import part_to_json
 
 
@@ -64,6 +62,8 @@ def test_without_a_working_directory_a_relative_place_is_refused(tmp_path, monke
     one = search(HostIdentity(), PopulationKNN(k=2))
     with pytest.raises(RecordError, match="give an absolute path"):
         brns.run(one, 1, out="run", progress=False)
+    with pytest.raises(RecordError, match=r"cannot be made \(File name too long\)"):
+        brns.run(one, 1, out=tmp_path / ("n" * 256), progress=False)
     (record,) = brns.run(one, 1, progress=False)
     assert record.last == 1
 
@@ -152,52 +152,3 @@ def test_names_may_be_any_bytes(tmp_path, monkeypatch):
     assert r"stra\udcdfe" in copy.metadata.forked.path
     assert r"stra\udcdfe" in provenance.command()
     assert part_to_json(place)["path"].endswith(r"stra\udcdfe")
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """JAX was told of no cache; and its settings are put back."""
-    import jax
-
-    names = [
-        "jax_compilation_cache_dir",
-        "jax_compilation_cache_max_size",
-        "jax_persistent_cache_min_compile_time_secs",
-        "jax_enable_compilation_cache",
-    ]
-    before = {name: getattr(jax.config, name) for name in names}
-    jax.config.update("jax_compilation_cache_dir", None)
-    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / name)
-    yield jax.config
-    for name, value in before.items():
-        jax.config.update(name, value)
-    compilation_cache.compilation_cache.reset_cache()
-
-
-def homeless(name):
-    raise RuntimeError("could not determine the home directory")
-
-
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-@pytest.mark.parametrize(
-    ("what", "replacement"),
-    [
-        ("platformdirs.user_cache_path", homeless),
-        ("fcntl.flock", full),
-        ("pathlib.Path.mkdir", full),
-        ("os.fstatvfs", lambda file: os.statvfs_result((4096, 4096, *[10] * 8))),
-    ],
-)
-def test_a_cache_that_cannot_be_used_is_told_once_and_not_used(
-    what, replacement, cache, monkeypatch
-):
-    monkeypatch.setattr(what, replacement)
-    with pytest.warns(UserWarning, match="compiled code is not kept"):
-        compilation_cache.keep()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        compilation_cache.keep()
-    assert cache.jax_compilation_cache_dir is None

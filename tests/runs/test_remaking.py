@@ -15,7 +15,7 @@ from searches import HOST
 import brns
 from brns import GaussianMutation, PolynomialMutation, Record, RecordError
 from brns.runs import remaking
-from brns.runs.record import GENOTYPE
+from brns.runs.remaking import GENOTYPE
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def born(tmp_path_factory):
     for _ in range(12):
         state, generation = HOST.step(state, key)
         everybody.append(np.asarray(generation.offspring.genotype))
-    assert not all(record._read_generation(g)["stored"].all() for g in range(1, 13))
+    assert not all(record.read_generation(g)["stored"].all() for g in range(1, 13))
     return path, np.stack(everybody)
 
 
@@ -47,7 +47,7 @@ def test_other_operators_are_refused_where_nobody_survived_too(born, other):
     record = Record(born[0])
     record.search = replace(HOST, mutate=other)
     for number in record.generations[1:]:
-        facts = record._read_generation(number)
+        facts = record.read_generation(number)
         nobody = np.zeros(len(facts["stored"]), bool)
         record._read[number] = facts | {"stored": nobody, GENOTYPE: facts[GENOTYPE][:0]}
         with pytest.raises(RecordError, match=r"cannot be made again here.*varies otherwise"):
@@ -138,7 +138,7 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
     rewrite(tmp_path / "run", facts)
     lost = np.zeros(8, np.uint8)
     record = Record(tmp_path / "run", HOST)
-    number = next(g for g in range(1, 5) if not record._read_generation(g)["stored"].all())
+    number = next(g for g in range(1, 5) if not record.read_generation(g)["stored"].all())
     arrays = record.arrays("generations", number)
     moved = {"digest": lost, "fingerprint": arrays["fingerprint"] + 1}
     record.write("generations", number, arrays | moved)

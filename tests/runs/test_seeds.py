@@ -125,15 +125,15 @@ def begun():
 
 def test_seeds_with_workers_have_the_bits_of_those_in_turn():
     fake = Fake(threading.Barrier(2))
-    together = list(seeds.generations(search(fake), KEYS, begun(), 3, 1))
-    in_turn = list(seeds.generations(HOST, KEYS, begun(), 3, 1))
+    together = list(seeds.compute_generations(search(fake), KEYS, begun(), 3, 1))
+    in_turn = list(seeds.compute_generations(HOST, KEYS, begun(), 3, 1))
     assert len(together) == 3
     assert same(together, in_turn)
 
 
 def test_an_error_of_workers_comes_after_the_generations_before_it():
     fake = Fake(threading.Barrier(2), fails_at=5)
-    steps = seeds.generations(search(fake), KEYS, begun(), 9, 1)
+    steps = seeds.compute_generations(search(fake), KEYS, begun(), 9, 1)
     assert len([next(steps), next(steps)]) == 2
     with pytest.raises(ZeroDivisionError, match="the floor"):
         next(steps)
@@ -142,7 +142,7 @@ def test_an_error_of_workers_comes_after_the_generations_before_it():
 def test_seeds_that_nobody_asks_any_more_are_ended_with_their_workers():
     """One that has ended leaves the other in its evaluation until the workers are closed."""
     threads, fake = set(threading.enumerate()), Fake(threading.Barrier(2))
-    steps = seeds.generations(search(fake), KEYS, begun(), 1000, 1)
+    steps = seeds.compute_generations(search(fake), KEYS, begun(), 1000, 1)
     next(steps)
     steps.close()
     assert set(threading.enumerate()) <= threads
@@ -195,7 +195,7 @@ def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
     run(HOST, 2, out=tmp_path / "part", seeds=3, progress=False)
     gone = tmp_path / "part" / "seed0001"
     gone.rename(tmp_path / "away")
-    with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing: .* without them$"):
+    with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing: .* without them"):
         records = resume(tmp_path / "part", 3, search=HOST, progress=False)
     assert [(record.seed, record.last) for record in records] == [(0, 3), (2, 3)]
     with warnings.catch_warnings():

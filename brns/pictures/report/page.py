@@ -3,8 +3,9 @@
 import io
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader
@@ -15,11 +16,12 @@ from matplotlib.figure import Figure
 from brns.formatting import format_number, format_range
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
-from brns.pictures.figures import FIGURES, draw
+from brns.pictures.figures import draw
 from brns.pictures.records import explain_left_out, has_map, methods, scene_of
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, data_url, png
-from brns.runs.files import replacing
+from brns.pictures.table import FIGURES
+from brns.runs.files import atomic_file
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
@@ -52,32 +54,22 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     """
     out = Path(out)
     runs = methods(records)
-    firsts = {label: seeds[0] for label, seeds in runs.items()}
-    reference = next(iter(runs))
-    lengths: dict[str, set[int]] = {}
+    first_seeds = {label: seeds[0] for label, seeds in runs.items()}
+    reference, first = next(iter(first_seeds.items()))
+    lengths: dict[str, list[int]] = {}
     for label, seeds in runs.items():
-        lengths[label] = {record.last for record in seeds}
-    drawn, not_drawn = {}, {}
-    names = [name for name, figure in FIGURES.items() if not figure.timed]
-    for name in track(names, "Drawing", len(names)):
-        try:
-            drawn[name] = _image(draw(name, records), FIGURES[name].wide)
-        except ValueError as error:
-            not_drawn[name] = f"{error}"
-    watched = view.view(firsts)
-    columns = [flatten(record.experiment) for record in firsts.values()]
-    settings = {}
-    for name in sorted(set().union(*columns)):
-        settings[name] = [column.get(name, "–") for column in columns]
+        lengths[label] = sorted({record.last for record in seeds})
+    drawn, not_drawn = _draw_figures(records)
+    watched = view.view(first_seeds)
     rows = table(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
         loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True
     )
     filled = pages.get_template("page.html").render(
-        world=firsts[reference].metadata.world,
+        world=first.metadata.world,
         runs=runs,
-        lengths={label: format_range(sorted(last)) for label, last in lengths.items()},
+        lengths={label: format_range(last) for label, last in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
         table=rows,
         measures=MEASURES,
@@ -90,20 +82,43 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         view=watched,
         script=(Path(__file__).parent / "view.js").read_text(encoding="utf-8"),
         frames=len(watched["generations"]),
-        walled=scene_of(firsts[reference]).walls is not None,
-        mapped=has_map(firsts[reference]),
-        areas=scene_of(firsts[reference]).areas,
+        walled=scene_of(first).walls is not None,
+        mapped=has_map(first),
+        areas=scene_of(first).areas,
         colors={"born": BORN, "solved": SOLVED, "scale": ", ".join(SCALE)},
         cells=view.MAP_CELLS,
         figures=FIGURES,
         drawn=drawn,
         not_drawn=not_drawn,
-        settings=settings,
+        settings=_list_settings(first_seeds.values()),
         origin=describe_origin,
     )
-    with replacing(out) as temporary:
+    with atomic_file(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
+
+
+def _draw_figures(
+    records: Sequence[Record],
+) -> tuple[dict[str, tuple[str, bool]], dict[str, str]]:
+    """The images of the figures by name, and of those that cannot be drawn the reasons."""
+    drawn, not_drawn = {}, {}
+    names = [name for name, figure in FIGURES.items() if not figure.timed]
+    for name in track(names, "Drawing", len(names)):
+        try:
+            drawn[name] = _image(draw(name, records), FIGURES[name].wide)
+        except ValueError as error:
+            not_drawn[name] = f"{error}"
+    return drawn, not_drawn
+
+
+def _list_settings(records: Collection[Record]) -> dict[str, list[Any]]:
+    """Every setting by its name, with its value in each run."""
+    columns = [flatten(record.experiment) for record in records]
+    settings = {}
+    for name in sorted(set().union(*columns)):
+        settings[name] = [column.get(name, "–") for column in columns]
+    return settings
 
 
 def table(

@@ -10,10 +10,10 @@ from jaxtyping import UInt8
 from matplotlib import colormaps
 from PIL import Image, ImageColor
 
-from brns.pictures import gather
-from brns.pictures.gather import Living, NoveltyMap
-from brns.pictures.records import has_map, last_states, scene_of
-from brns.pictures.scenes import with_start
+from brns.pictures import gather_maps
+from brns.pictures.gather_maps import Living, NoveltyMap
+from brns.pictures.records import has_map, last_kept_generations, pick_evenly, scene_of
+from brns.pictures.scenes import paths_from_start
 from brns.pictures.style import NOVELTY, WALL, data_url, rank_norm
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
@@ -33,8 +33,7 @@ def choose_generations(records: Sequence[Record]) -> list[int]:
     last = max(record.last for record in records)
     sizes = [record.column("survivors.descriptor", [0]).shape[1:] for record in records]
     numbers = sum(individuals * (dimension + 4) for individuals, dimension in sizes)
-    most = min(max(NUMBERS // numbers, 2), MOST_FRAMES, last + 1)
-    return np.linspace(0, last, most).round().astype(int).tolist()
+    return pick_evenly(0, last, min(max(NUMBERS // numbers, 2), MOST_FRAMES))
 
 
 def view(runs: Mapping[str, Record]) -> dict[str, Any]:
@@ -45,19 +44,21 @@ def view(runs: Mapping[str, Record]) -> dict[str, Any]:
     generations = choose_generations(list(runs.values()))
     panels = []
     for name, record in runs.items():
-        panels.append({"title": f"{name}, seed {record.seed}", **_make_panel(record, generations)})
+        panels.append(
+            {"title": f"{name}, seed {record.seed}", **_gather_panel(record, generations)}
+        )
     return {"scene": _describe_scene(world), "generations": generations, "panels": panels}
 
 
-def _make_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
+def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last).tolist()
-    living = [gather.population(record, g) for g in now]
+    living = [gather_maps.population(record, g) for g in now]
     panel = {"last": record.last, **_list_individuals(living)}
     if has_map(record):
-        until = last_states(record, now)
+        until = last_kept_generations(record, now)
         layers = sorted(set(until))
-        maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
+        maps = [gather_maps.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
             "cells": MAP_CELLS,
             "low": _as_floats(record.behavior_space.low),
@@ -89,7 +90,7 @@ def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
         "novelty": [_encode(each.novelty, "<f4") for each in living],
     }
     if world.paths:
-        paths = with_start(world, columns["descriptor"])
+        paths = paths_from_start(world, columns["descriptor"])
         people |= {"paths": _encode(paths, "<f4"), "steps": paths.shape[1]}
     return people
 

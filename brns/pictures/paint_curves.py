@@ -9,7 +9,8 @@ from matplotlib.colors import to_hex
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, PercentFormatter
 
 from brns.pictures import style
-from brns.pictures.gather import INDIVIDUALS, Bars, Costs, Curves
+from brns.pictures.gather_curves import INDIVIDUALS, Bars, Costs, Curves
+from brns.pictures.lines import Line, bands, draw_lines
 from brns.pictures.records import looks_of
 from brns.settings.parts import LOOKS, Look
 
@@ -26,12 +27,12 @@ def paint_curves(
     logarithmic = curves.column == "row" and all((line.values > 0).all() for line in curves.series)
     labels = [line.label for line in curves.series]
     looks = looks or looks_of(labels)
-    names = with_seeds(labels, [len(line.seeds) for line in curves.series])
+    names = append_seed_counts(labels, [len(line.seeds) for line in curves.series])
     lines = []
     for name, line in zip(names, curves.series, strict=True):
         x = getattr(line, over).tolist()
-        lines.append(style.Line(name, x, line.values, looks[line.label]))
-    words = style.draw_lines(ax, lines, logarithmic, curves.most)
+        lines.append(Line(name, x, line.values, looks[line.label]))
+    words = draw_lines(ax, lines, logarithmic, curves.most)
     if over == "evaluations":
         until = "" if curves.generation == "generation" else f" until {curves.generation}"
         ax.set_xlabel(f"evaluations{until}")
@@ -39,7 +40,7 @@ def paint_curves(
     else:
         ax.set_xlabel(curves.generation)
         ax.locator_params("x", integer=True)
-    ax.set_ylabel(style.wrapped(ax, curves.quantity, words))
+    ax.set_ylabel(style.wrap_lines(ax, curves.quantity, words))
     if curves.reference is not None:
         ax.axhline(curves.reference, color=style.INK, lw=0.8, ls=":")
     if logarithmic:
@@ -67,17 +68,17 @@ def looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
 def paint_bars(bars: Bars, ax: Axes) -> None:
     """Draw bars, side by side for each term, on a logarithmic axis."""
     ax.set_facecolor("white")
-    drawn, words = style.bands(bars.values)
+    drawn, words = bands(bars.values)
     looks = looks_of(bars.labels)
     width = 0.8 / len(bars.labels)
-    names = with_seeds(bars.labels, list(map(len, bars.seeds)))
+    names = append_seed_counts(bars.labels, list(map(len, bars.seeds)))
     for place, (middle, low, high) in enumerate(drawn):
         x = np.arange(len(bars.terms)) + (place + 0.5) * width - 0.4
         ends = [middle - low, high - middle]
         color = looks[bars.labels[place]].color
         ax.bar(x, middle, width * 0.92, yerr=ends, color=color, label=names[place])
     ax.set_xticks(range(len(bars.terms)), bars.terms)
-    ylabel = style.wrapped(ax, bars.quantity, words)
+    ylabel = style.wrap_lines(ax, bars.quantity, words)
     ax.set(xlabel="term of the signature", ylabel=ylabel)
     _make_logarithmic(ax)
 
@@ -93,7 +94,7 @@ def paint_costs(costs: Costs, ax: Axes) -> None:
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
     half = INDIVIDUALS // 2
     ax.set_xlabel("dimensions of behavior")
-    ax.set_ylabel(style.wrapped(ax, f"CPU time per generation of {half} + {half} (ms)"))
+    ax.set_ylabel(style.wrap_lines(ax, f"CPU time per generation of {half} + {half} (ms)"))
     _make_logarithmic(ax)
 
 
@@ -106,7 +107,7 @@ def _make_logarithmic(ax: Axes) -> None:
     style.label_numbers(ax.yaxis)
 
 
-def with_seeds(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:
+def append_seed_counts(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:
     """Labels, with their numbers of seeds where these differ."""
     if len(set(numbers)) == 1:
         return list(labels)

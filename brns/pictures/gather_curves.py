@@ -1,0 +1,262 @@
+"""What happens over generations in the runs of each method, as arrays; nothing is drawn here.
+
+`paint_curves` draws it. The `rows` of each, one a value, are those of `brns figure --data`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from brns.metrics import coverage as coverages
+from brns.metrics import cycling, dynamics, paths
+from brns.metrics.elites import qd_score as score_elites
+from brns.metrics.recorded import evaluated_column, require_states
+from brns.pictures.cost import NoveltyStep, measure_ms
+from brns.pictures.records import (
+    Runs,
+    least_fitness,
+    methods,
+    scene_of,
+    uniformity_of_archive_or_novelty,
+)
+from brns.runs.progress import track
+from brns.runs.record import Record
+from brns.tasks.chunked import innermost
+
+Row = dict[str, Any]
+Individuals = Literal["survivors", "evaluated"]
+ELITES = (20, 20)
+"""cells of elites"""
+SATURATED = 0.95
+"""a coverage above which cells are halved, so that methods still differ"""
+FINEST = 48
+"""cells along each side of the finest grid of coverage"""
+DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
+"""of behaviors, in which novelty is timed"""
+INDIVIDUALS = 200
+"""parents and offspring that are timed; figure 6"""
+REPEATS = 5
+"""of a timing, whose median counts"""
+
+
+def to_rows(columns: dict[str, Any]) -> list[Row]:
+    """A row for each element of the columns, which are broadcast together."""
+    arrays = np.broadcast_arrays(*columns.values())
+    values = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in values]
+
+
+class Series(NamedTuple):
+    """A quantity over generations; row s is the s-th seed."""
+
+    label: str
+    """a method, or a generation i of Q"""
+    seeds: tuple[int, ...]
+    generations: Int[np.ndarray, " x"]
+    evaluations: Int[np.ndarray, " x"]
+    """of the task until then, the founders included"""
+    values: Float[np.ndarray, "s x"]
+
+
+class Curves(NamedTuple):
+    """Lines over generations."""
+
+    quantity: str
+    """on the axis"""
+    series: tuple[Series, ...]
+    generation: str = "generation"
+    """what the generations are"""
+    most: float | None = None
+    """which the quantity cannot exceed"""
+    reference: float | None = None
+    """a value that it is held against"""
+    column: Literal["method", "row"] = "method"
+    """what the labels of the series are: methods, or rows of Q"""
+
+    def rows(self) -> list[Row]:
+        rows = []
+        for line in self.series:
+            columns = {self.column: line.label, "seed": np.array(line.seeds)[:, None]}
+            at = {"generation": line.generations, "evaluations": line.evaluations}
+            rows += to_rows({**columns, **at, "value": line.values})
+        return rows
+
+
+class Bars(NamedTuple):
+    """A quantity of each method and term; row s is the s-th seed."""
+
+    quantity: str
+    terms: tuple[str, ...]
+    labels: tuple[str, ...]
+    seeds: tuple[tuple[int, ...], ...]
+    values: tuple[Float[np.ndarray, "s t"], ...]
+
+    def rows(self) -> list[Row]:
+        rows = []
+        for label, seeds, values in zip(self.labels, self.seeds, self.values, strict=True):
+            seed = np.array(seeds)[:, None]
+            columns = {"method": label, "seed": seed, "term": self.terms, "value": values}
+            rows += to_rows(columns)
+        return rows
+
+
+class Costs(NamedTuple):
+    """Time of one generation of each method's novelty, by the dimension of behaviors."""
+
+    dimensions: tuple[int, ...]
+    labels: tuple[str, ...]
+    ms: Float[np.ndarray, "methods dimensions"]
+    """of CPU, the median of some repeats"""
+
+    def rows(self) -> list[Row]:
+        method = np.array(self.labels)[:, None]
+        return to_rows({"method": method, "d": self.dimensions, "ms": self.ms})
+
+
+def coverage(
+    records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
+) -> Curves:
+    """Cumulative coverage; cells are by default halved as long as a method covers most of them."""
+    groups = methods(records)
+    space = next(iter(groups.values()))[0].behavior_space
+    cells = tuple(coverages.cells_of(space, shape))
+    who = "survivors" if individuals == "survivors" else "all evaluated"
+    while True:
+        statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
+        quantity = f"share of {_format_cells(cells)} cells, {who}"
+        shares = _curves(groups, statistic, quantity)._replace(most=1.0)
+        saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
+        if shape or not saturated or 2 * min(cells) > FINEST:
+            return shares
+        cells = tuple(2 * side for side in cells)
+
+
+def _format_cells(cells: Sequence[int]) -> str:
+    return " × ".join(map(str, cells))
+
+
+def qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
+    """The QD score above the least fitness that any of the runs met."""
+    groups = methods(records)
+    least = least_fitness([record for runs in groups.values() for record in runs], "a QD score")
+    statistic = partial(score_elites, shape=shape, offset=least)
+    quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
+    return _curves(groups, statistic, quantity)
+
+
+def parent_distance(records: Runs) -> Curves:
+    """The mean distance of survivors to their parents."""
+    quantity = "distance to the parent in behavior space"
+    return _curves(methods(records), dynamics.parent_distance_of_record, quantity)
+
+
+def age(records: Runs) -> Curves:
+    """The mean age of survivors."""
+    return _curves(methods(records), dynamics.age_of_record, "age (generations)")
+
+
+def uniformity(records: Runs) -> Curves:
+    """The distance to uniform of archives, or of novelty, in the generations kept."""
+    quantity = "Jensen–Shannon distance to uniform"
+    statistic = uniformity_of_archive_or_novelty
+    curves = _curves(methods(records), statistic, quantity, lambda run: run.snapshots)
+    return curves._replace(most=1.0)
+
+
+def eta(records: Runs) -> Curves:
+    """η of the generations kept, but for the last."""
+    return _cycling_curves(records, "eta", "η(i)")._replace(reference=1.0)
+
+
+def kappa(records: Runs) -> Curves:
+    """κ of the generations kept, but for the last."""
+    return _cycling_curves(records, "kappa", "κ(i) (generations)")
+
+
+def kappa_share(records: Runs) -> Curves:
+    """κ divided by the number of kept generations after i."""
+    return _cycling_curves(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
+
+
+def _cycling_curves(records: Runs, name: str, quantity: str) -> Curves:
+    def statistic(record: Record) -> np.ndarray:
+        return getattr(cycling.of_record(record), name)
+
+    groups = methods(records)
+    values = _curves(groups, statistic, quantity, lambda record: record.snapshots[:-1])
+    return values._replace(generation="generation i")
+
+
+def _curves(
+    groups: dict[str, list[Record]],
+    statistic: Callable[[Record], np.ndarray],
+    quantity: str,
+    at: Callable[[Record], Sequence[int]] = lambda record: record.generations,
+) -> Curves:
+    """A series for each method of a statistic `at` the generations that all of its runs have."""
+    series = []
+    for label, runs in groups.items():
+        generations = _common_generations(map(at, runs))
+        rows = [statistic(record)[np.isin(at(record), generations)] for record in runs]
+        values = np.array(rows, np.float64)
+        if len(generations) < 2 or not np.isfinite(values).any():
+            raise ValueError(
+                f"a curve needs values of 2 generations or more; {runs[0].path} has too few"
+            )
+        series.append(_make_series(label, runs, generations, values))
+    return Curves(quantity, tuple(series))
+
+
+def _common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
+    return sorted(set.intersection(*map(set, lists)))
+
+
+def _make_series(
+    label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
+) -> Series:
+    sizes = [len(rows) for rows in evaluated_column(runs[0], "id")]
+    at = np.array(generations, int)
+    seeds = tuple(record.seed for record in runs)
+    return Series(label, seeds, at, np.cumsum(sizes)[at], values)
+
+
+def q(records: Runs) -> Curves:
+    """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
+    (runs,) = methods(records).values()
+    generations = _common_generations(require_states(record, "Q(i, j)") for record in runs)
+    matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
+    series = []
+    for row in dict.fromkeys(int(len(generations) * part) for part in (0.1, 0.4, 0.7)):
+        label = f"i = {generations[row]}"
+        series.append(_make_series(label, runs, generations[row:], matrices[:, row, row:]))
+    return Curves("Q(i, j), novelty", tuple(series), "generation j", column="row")
+
+
+def signature(records: Runs) -> Bars:
+    """The standard deviation of paths along the terms of their signature."""
+    groups = methods(records)
+    first = next(iter(groups.values()))[0]
+    world = type(innermost(first.search.task)).__name__
+    if not scene_of(first).paths:
+        raise ValueError(f"a signature needs descriptors that are paths; those of {world} are not")
+    seeds, spreads = [], []
+    for runs in groups.values():
+        seeds.append(tuple(record.seed for record in runs))
+        spreads.append(np.stack([paths.spread_of_record(record) for record in runs]))
+    quantity = "standard deviation of all paths"
+    return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
+
+
+def cost(records: Runs) -> Costs:
+    """What novelty costs on this machine, by the estimators of runs, whose archives are full."""
+    groups = methods(records)
+    ms = []
+    for runs in groups.values():
+        estimator = runs[0].search.estimator
+        for d in track(DIMENSIONS, "Timing", len(DIMENSIONS)):
+            step = NoveltyStep(estimator, d, INDIVIDUALS)
+            ms.append(np.median([measure_ms(step).cpu for _ in range(REPEATS)]))
+    return Costs(DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))

@@ -1,0 +1,227 @@
+"""What one run did in its world, as arrays; nothing is drawn here.
+
+`paint_maps`, the movie and the report draw it. The `rows` of each, one an individual or cell, are
+those of `brns figure --data`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from brns.metrics.coverage import cells as cells_of_points
+from brns.metrics.elites import fittest
+from brns.metrics.lineage import ancestor_ids
+from brns.metrics.recorded import evaluated_column, everyone, require_states
+from brns.metrics.uniformity import novelty_of_cells
+from brns.pictures.gather_curves import ELITES, Row, to_rows
+from brns.pictures.records import archive_entries, least_fitness, pick_evenly, scene_of
+from brns.pictures.scenes import open_cells
+from brns.runs.record import Record
+from brns.tasks.chunked import innermost
+from brns.tasks.scene import Scene, Traced, plain
+
+MAP_CELLS = 60
+"""of a novelty map along each side"""
+
+
+class Behaviors(NamedTuple):
+    """All that a run evaluated."""
+
+    scene: Scene
+    descriptor: Float[np.ndarray, "n d"]
+    born: Int[np.ndarray, " n"]
+    solved: Bool[np.ndarray, " n"]
+    paths: tuple[Float[np.ndarray, "times 2"], ...]
+    """of the first solution, one halfway and the last, where the task can replay them"""
+
+    def rows(self) -> list[Row]:
+        return _rows_of_individuals(self, "born", "solved")
+
+
+class Lineage(NamedTuple):
+    """An individual and those from whom it descends, parent by parent, from the founder on."""
+
+    scene: Scene
+    others: Float[np.ndarray, "n d"]
+    """the behaviors of all that was evaluated"""
+    id: Int[np.ndarray, " m"]
+    born: Int[np.ndarray, " m"]
+    solved: Bool[np.ndarray, " m"]
+    descriptor: Float[np.ndarray, "m d"]
+
+    def rows(self) -> list[Row]:
+        return _rows_of_individuals(self, "id", "born", "solved")
+
+
+class Archived(NamedTuple):
+    """The entries of an archive after a generation."""
+
+    scene: Scene
+    generation: int
+    descriptor: Float[np.ndarray, "n d"]
+    entered: Int[np.ndarray, " n"]
+    """generation"""
+
+    def rows(self) -> list[Row]:
+        return _rows_of_individuals(self, "entered")
+
+
+class Living(NamedTuple):
+    """The survivors of a generation, and the novelty by which they were selected."""
+
+    scene: Scene
+    generation: int
+    descriptor: Float[np.ndarray, "n d"]
+    id: Int[np.ndarray, " n"]
+    born: Int[np.ndarray, " n"]
+    parent: Int[np.ndarray, " n"]
+    novelty: Float[np.ndarray, " n"]
+    solved: Bool[np.ndarray, " n"]
+
+    def rows(self) -> list[Row]:
+        return _rows_of_individuals(self, "id", "born", "parent", "novelty", "solved")
+
+
+class NoveltyMap(NamedTuple):
+    """Novelty at the centres of cells over the behavior space, and a population."""
+
+    scene: Scene
+    extent: tuple[float, float, float, float]
+    """of the behavior space: a task may show more or less of its world"""
+    generation: int
+    """whose state gave the novelty"""
+    novelty: Float[np.ndarray, "y x"]
+    """row 0 is at the lowest y; NaN where no place of a cell can be reached"""
+    living: Living
+
+    def rows(self) -> list[Row]:
+        people = [{"what": "individual"} | row for row in self.living.rows()]
+        rows = _rows_of_cells(self.extent, "novelty", self.novelty) + people
+        return [{"generation": self.generation} | row for row in rows]
+
+
+class Elites(NamedTuple):
+    """The fitness of the fittest of each cell."""
+
+    scene: Scene
+    extent: tuple[float, float, float, float]
+    """of the behavior space"""
+    fitness: Float[np.ndarray, "y x"]
+    """row 0 is at the lowest y; NaN where nothing was evaluated"""
+
+    def rows(self) -> list[Row]:
+        return _rows_of_cells(self.extent, "fitness", self.fitness)
+
+
+def _rows_of_individuals(individuals: Any, *names: str) -> list[Row]:
+    """A row for each individual: these columns and its behavior."""
+    columns = {name: getattr(individuals, name) for name in names}
+    axes = {f"behavior_{axis}": column for axis, column in enumerate(individuals.descriptor.T)}
+    return to_rows(columns | axes)
+
+
+def _rows_of_cells(
+    extent: Sequence[float], name: str, values: Float[np.ndarray, "y x"]
+) -> list[Row]:
+    height, width = values.shape
+    left, right, bottom, top = extent
+    x = left + (np.arange(width) + 0.5) / width * (right - left)
+    y = bottom + (np.arange(height) + 0.5) / height * (top - bottom)
+    return to_rows({"what": "cell", "x": x, "y": y[:, None], name: values})
+
+
+def behaviors(record: Record) -> Behaviors:
+    """Every behavior that a run evaluated."""
+    names = ("descriptor", "born", "solved")
+    descriptor, born, solved = (np.concatenate(evaluated_column(record, name)) for name in names)
+    paths = _paths_of_solutions(record) if solved.any() else ()
+    return Behaviors(scene_of(record), descriptor, born, solved, paths)
+
+
+def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
+    task = record.known_search and innermost(record.search.task)
+    if not isinstance(task, Traced):
+        return ()
+    genotypes = record.solutions().genotype
+    some = pick_evenly(0, len(genotypes) - 1, 3)
+    return tuple(np.asarray(task.trajectory(genotypes[some]))[..., :2])
+
+
+def lineage(record: Record, individual: int | None = None) -> Lineage:
+    """The line of an individual, by default the first solution or else the most novel survivor."""
+    columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
+    if individual is None:
+        last = population(record)
+        first = columns["solved"].argmax()
+        individual = int(first if columns["solved"].any() else last.id[last.novelty.argmax()])
+    line = ancestor_ids(record, columns, individual, mates=False)
+    others = columns["descriptor"][~columns["failed"]]
+    rows = [columns[name][line] for name in ("id", "born", "solved", "descriptor")]
+    return Lineage(scene_of(record), others, *rows)
+
+
+def archive(record: Record) -> Archived:
+    """The entries of a run's archive in the last state that was kept."""
+    generation = require_states(record, "the archive's picture")[-1]
+    entries = archive_entries(record, generation)
+    if entries is None:
+        estimator = record.experiment["estimator"]["name"]
+        raise ValueError(f"{record.path} has no archive: its estimator is {estimator}")
+    return Archived(scene_of(record), generation, *entries)
+
+
+def population(record: Record, generation: int | None = None) -> Living:
+    """The survivors of a generation, by default the last."""
+    now = record.last if generation is None else generation
+    columns = [record.column(f"survivors.{name}", [now])[0] for name in Living._fields[2:]]
+    return Living(scene_of(record), now, *columns)
+
+
+def novelty_map(
+    record: Record, generation: int | None = None, cells: int = MAP_CELLS
+) -> NoveltyMap:
+    """Novelty and the population after a generation whose state is kept, by default the last."""
+    now = require_states(record, "a novelty map")[-1] if generation is None else generation
+    people = population(record, now)
+    novelty, space = novelty_grid(record, now, cells), record.behavior_space
+    novelty = np.where(open_cells(people.scene, space, cells), novelty, np.nan)
+    return NoveltyMap(people.scene, plain(space).extent, now, novelty, people)
+
+
+def novelty_grid(
+    record: Record, generation: int, cells: int = MAP_CELLS
+) -> Float[np.ndarray, "y x"]:
+    """Omega^g at the centres of cells over a planar behavior space; row 0 is at the lowest y.
+
+    Args:
+        record: a run in a plane.
+        generation: one whose state is kept.
+        cells: along each side.
+
+    Returns:
+        Novelty in the estimator's unit.
+
+    Raises:
+        ValueError: where the behavior space is no plane.
+    """
+    _check_planar(record, "a novelty map")
+    return novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
+
+
+def elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
+    """The fitness of the fittest in each cell of a plane."""
+    _check_planar(record, "a map of elites")
+    least_fitness([record], "a map of elites")
+    best = fittest(record, shape)
+    fitness = np.full(shape, np.nan)
+    at = cells_of_points(best["descriptor"], record.behavior_space, shape)
+    fitness[tuple(at.T)] = best["fitness"]
+    return Elites(scene_of(record), plain(record.behavior_space).extent, fitness.T)
+
+
+def _check_planar(record: Record, what: str) -> None:
+    d = record.behavior_space.dimension
+    if d != 2:
+        raise ValueError(f"{what} needs a behavior space of 2 dimensions; {record.path} has {d}")

@@ -1,0 +1,215 @@
+"""The runs that go on: new ones, or those in a directory that were begun together, with the same
+code, each once.
+"""
+
+import contextlib
+import logging
+import shlex
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import SupportsIndex
+
+import jax
+import numpy as np
+
+from brns.formatting import escape_control
+from brns.runs import metadata
+from brns.runs.active import ActiveRun
+from brns.runs.files import RecordError
+from brns.runs.metadata import Edit
+from brns.runs.paths import atomic_directory, require_integer
+from brns.runs.record import Record, records
+from brns.runs.remaking import Keep, warn_unless_exact
+from brns.runs.seeds import to_host
+from brns.runs.sources import Source, difference
+from brns.runs.store import Store
+from brns.search import NoveltySearch, SearchState
+from brns.settings.differences import format_overrides
+
+LOG = logging.getLogger("brns")
+WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
+
+
+def begin(
+    path: Path,
+    folders: Sequence[str],
+    search: NoveltySearch,
+    facts: Sequence[metadata.Metadata],
+    locks: contextlib.ExitStack,
+) -> list[ActiveRun]:
+    """New runs, in these folders below a path."""
+    session = metadata.Session(after=0)
+    founders = search.population_size * len(facts)
+    LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
+    begun = to_host([search.begin(jax.random.key(each.seed)) for each in facts])
+    with atomic_directory(path) as hidden:  # there is no run without its founders
+        stores = [Store(hidden / folder) for folder in folders]
+        runs = begin_runs(search, facts, session, begun, stores)
+    for run, folder in zip(runs, folders, strict=True):
+        run.record.store = Store(path / folder)
+    _lock_until_closed([run.record for run in runs], locks)
+    return runs
+
+
+def begin_runs(
+    search: NoveltySearch,
+    facts: Sequence[metadata.Metadata],
+    session: metadata.Session,
+    begun: Sequence[tuple[SearchState, np.ndarray]],
+    stores: Sequence[Store],
+) -> list[ActiveRun]:
+    """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
+    changed = facts[0].changed_by_evaluations(search)
+    with ThreadPoolExecutor(WRITERS) as writers:
+        saving = []
+        for each, (state, failed), store in zip(facts, begun, stores, strict=True):
+            each.sessions.append(session.model_copy())
+            each.changing += changed
+            saving.append(writers.submit(ActiveRun.begin, store, each, search, state, failed))
+        return [future.result() for future in saving]
+
+
+def reopen(
+    path: Path,
+    search: NoveltySearch | None,
+    generations: SupportsIndex | None,
+    accept_edits: bool,
+    locks: contextlib.ExitStack,
+) -> list[ActiveRun]:
+    """The runs in a directory, from the last state that all of them have."""
+    existing = records(path, search)
+    first = existing[0]
+    for record in existing:
+        record.search = first.search
+    check_seeds_together(path, existing)
+    planned = first.planned
+    total = planned if generations is None else require_integer("generations", generations)
+    _lock_until_closed(existing, locks)
+    at = last_common_checkpoint(path, existing)
+    edited = record_edits(existing, at, accept_edits)
+    if total != planned:
+        text = f"{path} was begun for {planned} generations and {total} are asked for; "
+        text += (
+            f"it has {at} already, and nothing is computed"
+            if at >= total
+            else f"it goes on from {at} to {total}"
+        )
+        LOG.warning("%s", escape_control(text))
+    elsewhere = [record for record in existing if edited or record.elsewhere]
+    leave_out_missing_seeds(existing)
+    session = metadata.Session(after=at)
+    runs = [ActiveRun.resume(record, at, total, session) for record in existing]
+    for record in elsewhere:
+        warn_unless_exact(record)
+    return runs
+
+
+def _lock_until_closed(runs: Sequence[Record], locks: contextlib.ExitStack) -> None:
+    """Lock runs until the stack is closed; a warning says where a file system has no locks."""
+    lacking = [record for record in runs if not locks.enter_context(record.store.lock())]
+    if lacking:
+        text = (
+            f"the file system of {lacking[0].path} has no locks: see to it that no other process "
+            "writes there"
+        )
+        warnings.warn(escape_control(text), stacklevel=2)
+
+
+def check_same_arguments(
+    out: Path, runs: Sequence[Record], seeds: list[int], stride: int, genotypes: Keep
+) -> None:
+    """A `RecordError` where the runs in a directory were begun with other arguments."""
+    first = runs[0].metadata
+    there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.genotypes}
+    requested = {"checkpoint_every": stride, "genotypes": genotypes}
+    if seeds in (sorted(first.seeds), first.together) and requested == there:
+        return
+    was, wanted = format_overrides(there), format_overrides(requested)
+    raise RecordError(
+        f"{out} holds seeds {[run.seed for run in runs]} with {was}; seeds {seeds} with {wanted} "
+        "were asked for; choose another place"
+    )
+
+
+def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:
+    """A `RecordError` where a seed would go on alone, is of another batch, or is there twice."""
+    present = sorted(run.seed for run in runs)
+    alone = [run.path for run in runs] == [path]
+    for run in runs:
+        same = [other.path.name for other in runs if other.seed == run.seed]
+        if len(same) > 1:
+            raise RecordError(
+                f"{path} holds seed {run.seed} {len(same)} times, in {', '.join(same)}: move all "
+                "but one of them elsewhere"
+            )
+    for run in runs:
+        together = run.metadata.together
+        strange = [other for other in runs if other.seed not in together]
+        if strange or (alone and together != present):
+            odd = strange[0] if strange else run
+            at = odd.snapshots[-1] if odd.snapshots else 0
+            raise RecordError(
+                f"{path} holds seeds {present}, and {run.path} was computed with seeds "
+                f"{together}: resume a whole batch, or a run that was started alone. To "
+                "go on with one seed alone, make a run of it: brns fork "
+                f"{shlex.quote(str(odd.path))} --at {at} --out FOLDER"
+            )
+
+
+def last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
+    """The last generation of which all the runs have a state; a `RecordError` if there is none."""
+    common = set.intersection(*(set(run.snapshots) for run in runs))
+    if common:
+        return max(common)
+    lacking = [run.path.name for run in runs if not run.snapshots]
+    which = f" in {', '.join(lacking)}" if lacking else " that all its seeds are in"
+    others = "; without it the others go on" if 0 < len(lacking) < len(runs) else ""
+    raise RecordError(f"{path} has no state to go on from{which}{others}: start anew")
+
+
+def leave_out_missing_seeds(runs: Sequence[Record]) -> None:
+    """Of a batch of which folders are missing the others go on, and are a batch from now on."""
+    present = [run.seed for run in runs]
+    if missing := sorted(set(runs[0].metadata.together) - set(present)):
+        warnings.warn(
+            f"seeds {missing} of the batch are missing: the others go on without them. Seeds of a "
+            "task in JAX round together, so that the last bits of these may change",
+            stacklevel=2,
+        )
+    for run in runs:
+        run.metadata.left_out = sorted(set(run.seeds) - set(present))
+
+
+def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
+    """Whether the user's own code was edited since; without `accept` that is a `RecordError`, else
+    the runs' metadata say it, with the generation `after` which they go on.
+    """
+    source = Source(runs[0].search)
+    old = runs[0].metadata.sources
+    edited = difference(old, source, runs[0].metadata.changing)
+    if edited and not accept:
+        raise RecordError(_describe_edits(runs[0], edited, source))
+    for run in runs if edited else ():
+        before = {name: old.get(name, "") for name in edited}
+        run.metadata.edits.append(Edit(after=after, before=before))
+        run.metadata.sources = source.texts
+    return bool(edited)
+
+
+def _describe_edits(run: Record, edited: Mapping[str, str], source: Source) -> str:
+    """What was edited, where, and what to do."""
+    parts = []
+    for name, lines in edited.items():
+        functions = source.functions.get(name, ())
+        where = "".join(f" ({function.__code__.co_filename})" for function in functions)
+        parts.append(f"{name}{where}\n{textwrap.indent(lines, '  ')}")
+    return (
+        f"{run.path} was made by other code of yours, and would be half of one experiment, "
+        "half of another. What was edited:\n"
+        + "\n".join(parts)
+        + "\nStart anew in another place, or undo the edit; to go on all the same, "
+        "accept_edits=True (--accept-edits)"
+    )
