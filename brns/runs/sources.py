@@ -6,19 +6,21 @@ edited has its old name.
 
 import argparse
 import ast
+import contextlib
 import dataclasses
 import difflib
 import enum
 import functools
 import hashlib
 import inspect
+import linecache
 import os
 import pathlib
 import sys
 import sysconfig
 import textwrap
 import types
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -41,6 +43,7 @@ SHOWN = 30
 """lines of a difference"""
 Wrapped = classmethod | staticmethod | functools.cached_property | property
 Function = types.FunctionType | types.MethodType | functools.partial
+KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrapped
 
 
 class Source:
@@ -55,6 +58,8 @@ class Source:
         self.values: dict[str, str] = {}
         """name to a line that tells the value"""
         self.functions: dict[str, list[types.FunctionType]] = {}
+        self.made: dict[str, str] = {}
+        """name of an object, such as a simulator of a package, to the lines that assign it"""
         self._seen: dict[int, Any] = {}
         task = innermost(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
@@ -64,7 +69,10 @@ class Source:
     @functools.cached_property
     def texts(self) -> dict[str, str]:
         """Name to source; of a function without any a digest of what Python compiled."""
-        texts = dict(self.values)
+        texts = {
+            name: self.values.get(name, "") + self.made.get(name, "")
+            for name in (*self.values, *self.made)
+        }
         for name, functions in self.functions.items():
             texts[name] = texts.get(name, "") + "".join(map(_read_source, functions))
         return texts
@@ -158,10 +166,15 @@ class Source:
                 continue
             self._seen[id(each)] = each
             settings = vars(each).get("__dataclass_fields__", ())
-            for name, value in list(vars(each).items()):
+            module = getattr(sys.modules.get(each.__module__), "__dict__", {})
+            fields = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
+            for name, value in (fields | vars(each)).items():
                 written = not name.startswith("__") or name == "__call__" or _is_written(value)
                 if written and name not in settings:
-                    self._collect(value, f"{each.__qualname__}.{name}")
+                    path = f"{each.__qualname__}.{name}"
+                    self._collect(value, path)
+                    if not _is_known(value):
+                        self._collect_lines(path, _read_assignments(_read(each), name), module)
 
     def _collect_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
@@ -176,8 +189,26 @@ class Source:
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         names = _names_in(code)
-        for used in sorted(names & function.__globals__.keys()):
-            self._collect_used(used, function.__globals__[used], names)
+        self._collect_globals(function.__globals__, names)
+
+    def _collect_globals(
+        self, module: Mapping[str, Any], names: set[str], prefix: str = ""
+    ) -> None:
+        """Add what has one of these names in a module, with the lines that make an object."""
+        for name in sorted(names & module.keys()):
+            value, path = module[name], prefix + name
+            self._collect_used(path, value, names)
+            if path not in self.made and not _is_known(value):
+                for other in [module, *_own_modules_with(name, value)]:
+                    self._collect_lines(path, _read_module(other, name), other, prefix)
+
+    def _collect_lines(
+        self, path: str, lines: str, module: Mapping[str, Any], prefix: str = ""
+    ) -> None:
+        """Add the lines that assign what is no value, class or function, and what they read."""
+        if lines:
+            self.made[path] = lines
+            self._collect_globals(module, _names_of(ast.parse(lines), ast.Load), prefix)
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
         """Add a global of a function, but of a module and of arguments what the function names."""
@@ -185,8 +216,7 @@ class Source:
         if not (arguments or isinstance(value, types.ModuleType)):
             self._collect(value, name)
         elif arguments or _is_own(value):
-            for used in sorted(names & vars(value).keys()):
-                self._collect_used(f"{name}.{used}", vars(value)[used], names)
+            self._collect_globals(vars(value), names, f"{name}.")
 
 
 def difference(
@@ -256,6 +286,11 @@ def _is_settings(value: Any) -> bool:
     return users and not isinstance(value, type)
 
 
+def _is_known(value: Any) -> bool:
+    """Whether its values, or its code, tell more than the lines that assign it."""
+    return _is_plain_value(value) or _is_settings(value) or isinstance(value, KNOWN)
+
+
 def _is_alias(name: str, value: Any) -> bool:
     """Whether a name is another one's of a function or class: `measure = np.hypot`."""
     if not callable(value) or isinstance(value, functools.partial):
@@ -274,13 +309,18 @@ def _format_value(name: str, value: Any) -> str:
     return f"{name} = {text}\n"
 
 
+def _read(thing: Any) -> str:
+    """The source of a function's code or of a class; empty where there is none."""
+    with contextlib.suppress(OSError, TypeError, IndentationError, SyntaxError):
+        return textwrap.dedent(inspect.getsource(thing))
+    return ""
+
+
 def _read_source(function: types.FunctionType) -> str:
     code = function.__code__
-    if code.co_name != "<lambda>":  # whose line may say other things too
-        try:
-            return textwrap.dedent(inspect.getsource(code))
-        except (OSError, TypeError, IndentationError, SyntaxError):
-            pass
+    # The line of a lambda may say other things too.
+    if code.co_name != "<lambda>" and (text := _read(code)):
+        return text
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f"{function.__qualname__}, compiled by Python {version}: {_digest(code)}\n"
 
@@ -300,6 +340,45 @@ def _names_in(code: types.CodeType) -> set[str]:
         if isinstance(constant, types.CodeType):
             names |= _names_in(constant)
     return names
+
+
+def _own_modules_with(name: str, value: Any) -> list[dict[str, Any]]:
+    """The user's modules that have a value under a name, for one that is imported by another."""
+    modules = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
+    same = [names for names in modules if name in names and names[name] is value]
+    return [names for names in same if _is_own(sys.modules.get(names.get("__name__", "")))]
+
+
+def _read_module(module: Mapping[str, Any], name: str) -> str:
+    """The lines of a module, or of the last cell of a notebook with any, that assign a global."""
+    if "get_ipython" not in module:
+        return _read_assignments("".join(linecache.getlines(module.get("__file__") or "")), name)
+    return next(filter(None, (_read_assignments(cell, name) for cell in module["In"][::-1])), "")
+
+
+def _read_assignments(text: str, name: str) -> str:
+    """The lines of a module, a cell or a class that assign a name, but not within functions."""
+    with contextlib.suppress(SyntaxError):
+        tree = ast.parse(text)
+        block = tree.body[0] if [*map(type, tree.body)] == [ast.ClassDef] else tree
+        return "".join(f"{ast.unparse(each)}\n" for each in _statements_of(block, name))
+    return ""
+
+
+def _statements_of(block: ast.AST, name: str) -> Generator[ast.AST, None, None]:
+    """The statements that assign a name, also within an `if`, but in no function or class."""
+    for node in ast.iter_child_nodes(block):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        assigns = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        if assigns and name in _names_of(node, ast.Store):
+            yield node
+        yield from _statements_of(node, name)
+
+
+def _names_of(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return {node.id for node in names if isinstance(node.ctx, context)}
 
 
 def _parse(text: str) -> str:

@@ -11,6 +11,7 @@ import json
 import operator
 import pathlib
 import random
+import re
 import sys
 import types
 import typing
@@ -59,7 +60,7 @@ def part_to_json(part: Any) -> Any:
     else:
         inner = _settings_of(part)
     if not inner and is_library_value(part):
-        return {"name": name, "value": repr(part)}
+        return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
     public = {key: value for key, value in inner.items() if not key.startswith("_")}
     return {"name": name, **{key: part_to_json(value) for key, value in public.items()}}
 

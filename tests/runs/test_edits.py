@@ -258,6 +258,27 @@ def use(x):
     "an argument of the program": """given = argparse.Namespace(gain=GAIN)
 def use(x):
     return given.gain * x""",
+    "an object of a package": """made = gymnasium.make("Pendulum-v1", g=GAIN)
+def use(x):
+    return made.step(x)""",
+    "a list of them, in a class": """class Arm:
+    parts = [np.random.default_rng(GAIN)]
+def use(x):
+    return Arm.parts[0].normal(x)""",
+    "an iterator": """if True:
+    steps = itertools.count(GAIN)
+def use(x):
+    return next(steps)""",
+    "a generator's function": """def count():
+    yield literal
+steps = count()
+def use(x):
+    return next(steps)""",
+    "a field with a default": """class Settings(pydantic.BaseModel):
+    gain: float = GAIN
+settings = Settings()
+def use(x):
+    return settings.gain * x""",
     "a registered environment": """class Env(gymnasium.Env):
     def step(self, action):
         return literal
@@ -289,9 +310,9 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
     def texts(gain):
         name = f"way{gain}"
         file = tmp_path / f"{name}.py"
-        begin = "import argparse, collections, dataclasses, fractions, functools, operator\n"
-        begin += "import types, typing\n"
-        begin += "import equinox as eqx, gymnasium, jax, numpy as np\n"
+        begin = "import argparse, collections, dataclasses, fractions, functools, itertools\n"
+        begin += "import operator, types, typing\n"
+        begin += "import equinox as eqx, gymnasium, jax, numpy as np, pydantic\n"
         code = WAYS[way].replace("literal", str(gain)).replace("GAIN", str(gain))
         file.write_text(f"{begin}{code}\ndef called(x):\n    return use(x)\n")
         spec = importlib.util.spec_from_file_location(name, file)
@@ -360,6 +381,22 @@ def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
     other = made(COUNTERS.replace("0, 1.0", "0, 2.0"))
     with pytest.raises(RecordError, match=r"-robot.mass = 1.0\n *\+robot.mass = 2.0"):
         brns.resume(tmp_path / "run", 4, search=other, progress=False)
+
+
+def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
+    """In the module from which another imports it, or in the last cell of a notebook."""
+
+    def lines(**module):
+        exec("def use(x):\n    return next(steps)", module)
+        return Source(search(Own(module["use"]))).texts["steps"]
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "stepping.py").write_text("import itertools\nsteps = itertools.count(2)  # two")
+    imported = importlib.import_module("stepping").steps
+    assert lines(__name__="typed", steps=imported) == "steps = itertools.count(2)\n"
+    cells = ["steps = iter([1])", "steps = iter( [2] )", "steps = = 3", "next(steps)"]
+    notebook = {"__name__": "__main__", "get_ipython": None, "In": cells}
+    assert lines(**notebook, steps=iter([2])) == "steps = iter([2])\n"
 
 
 def test_a_constant_is_seen_wherever_it_is_read(written):
