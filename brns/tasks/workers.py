@@ -83,8 +83,9 @@ class Dask(Chunked):
     ) -> None:
         self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
         name = (
-            f"the Dask cluster at {address}, which may be gone (when its scheduler answers again, "
-            "go on with brns.resume, or brns resume with --workers and its address)"
+            f"the Dask cluster at {address} (if it is gone, start one and go on with brns.resume, "
+            "or brns resume with --workers and its address; if a module is missing there, put its "
+            "folder on the PYTHONPATH of the workers)"
         )
         open = functools.partial(open_cluster, address)
         self.executor = ProcessThreads(open, name, timeout, initializer, log)

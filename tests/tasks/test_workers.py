@@ -28,7 +28,7 @@ from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.chunked import Chunked, innermost, why_failed
-from brns.tasks.worker import EvaluationError
+from brns.tasks.worker import EvaluationError, WorkerError
 from brns.tasks.workers import Dask, Processes
 
 KEY = jax.random.key(3)
@@ -337,6 +337,17 @@ def test_without_the_extra_dask_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"brns\[dask\]"):
         Dask(HostIdentity(), "tcp://10.0.0.1:8786").evaluate(GENOTYPES, KEY)
+
+
+def test_an_error_of_a_cluster_says_what_to_do():
+    class Cluster(Executor):
+        def submit(self, *_):
+            raise WorkerError("the task raised ModuleNotFoundError: No module named 'spread'")
+
+    task = Dask(HostIdentity(), "tcp://10.0.0.1:8786")
+    task.executor.opened = Cluster()
+    with pytest.raises(EvaluationError, match=r"PYTHONPATH of the workers.*named 'spread'"):
+        task.evaluate(GENOTYPES, KEY)
 
 
 @pytest.mark.slow
