@@ -5,6 +5,7 @@ the task's own, and `tell` all that follows: novelty, `select_most_novel`, `trai
 stands below the class, in that order.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -18,7 +19,9 @@ from brns.checks.generations import (
     check_distinct,
     check_finite,
     check_inside,
+    check_new,
     check_rows,
+    check_shapes,
     check_structure,
     explain_tracing,
 )
@@ -41,7 +44,7 @@ from brns.core.failures import (
     rank_failed_last,
     replace_failed,
 )
-from brns.core.novelty import init_estimator, score_novelty, update_estimator
+from brns.core.novelty import init_estimator, init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation, make_individuals, take, unite
 from brns.estimators.counts import VisitCounts
 from brns.jit import deterministic_jit
@@ -160,7 +163,7 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where no founder lives, or as many failed as there shall be.
         """
-        _check_given(key)
+        self._check_given(key)
         draw, evaluate, estimate = keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
         genotype = self.founders(draw, n, space)
@@ -188,7 +191,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             The state after the generation, and who was born and who survived.
         """
-        _check_given(key, state)
+        self._check_given(key, state)
         step = _step_jit if self.task.traceable else _step
         return step(self, state, key)
 
@@ -202,7 +205,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             Genotypes `(lambda, p)` with their parents and operators.
         """
-        _check_given(key, state)
+        self._check_given(key, state)
         space = self.task.genotype_space
         with compiling("mutate", self.mutate):
             offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
@@ -227,7 +230,7 @@ class NoveltySearch(eqx.Module):
             ValueError: where there are more or fewer offspring than were asked for, where the
                 evaluation is not one of them, or holds what is not finite.
         """
-        _check_given(key, state)
+        self._check_given(key, state)
         if not isinstance(offspring, Offspring):
             raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
         n, genes = self.offspring_size, self.task.genotype_space.dimension
@@ -291,15 +294,30 @@ class NoveltySearch(eqx.Module):
             return self.mutate
         return MixedMutation((self.mutate,))
 
+    @functools.cached_property
+    def _state_shapes(self) -> SearchState:
+        """A state of this search, of which the arrays are shapes alone."""
 
-def _check_given(key: Any, *states: Any) -> None:
-    """Refuse what is no key, such as a seed, and what is no state."""
-    typed = jnp.issubdtype(getattr(key, "dtype", bool), jax.dtypes.prng_key)
-    if not (typed or getattr(key, "ndim", 0)):  # raw ones are arrays of numbers
-        raise ValueError(f"key must be a random key, as in jax.random.key(0); got {key!r:.80}")
-    for state in states:
-        if not isinstance(state, SearchState):
-            raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
+        def make(key: Key[Array, ""]) -> SearchState:
+            n, space = self.population_size, self.task.behavior_space
+            population = Population.from_descriptors(jnp.zeros((n, space.dimension)))
+            genotype = jnp.zeros((n, self.task.genotype_space.dimension))
+            population = population._replace(genotype=genotype)
+            estimator = init_state(self.estimator, space, key)
+            return SearchState(jnp.int32(0), population, estimator, self.mixture.initial_credit())
+
+        with compiling("estimator", self.estimator):
+            return eqx.filter_eval_shape(make, jax.random.key(0))
+
+    def _check_given(self, key: Any, *states: Any) -> None:
+        """Refuse what is no key, such as a seed, and what is no state of this search."""
+        typed = jnp.issubdtype(getattr(key, "dtype", bool), jax.dtypes.prng_key)
+        if not (typed or getattr(key, "ndim", 0)):  # raw ones are arrays of numbers
+            raise ValueError(f"key must be a random key, as in jax.random.key(0); got {key!r:.80}")
+        for state in states:
+            if not isinstance(state, SearchState):
+                raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
+            check_shapes(self._state_shapes, state)
 
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
@@ -312,6 +330,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     space = search.task.genotype_space
     check_inside("mutate", search.mutate, generation.offspring.genotype, space)
     check_finite(number, generation)
+    check_new(generation)
     check_distinct(search.select, generation.survivors)
 
 

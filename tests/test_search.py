@@ -13,7 +13,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from searches import Distance
 from worlds import HostIdentity, Identity
 
-from brns import Crossover, MixedMutation, NoveltySearch, PolynomialMutation, UniformResampling
+from brns import (
+    ArchiveKNN,
+    Crossover,
+    MixedMutation,
+    NoveltySearch,
+    PlanarArm,
+    PolynomialMutation,
+    UniformResampling,
+)
 from brns.core.population import initial_generation, take, unite
 from brns.runs.seeds import stack
 
@@ -267,3 +275,32 @@ def test_what_is_no_key_state_or_offspring_is_named(run, call, message, monkeypa
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     with pytest.raises(ValueError, match=message):
         call(search(), run[0][0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"population_size": 9}, r"population.genotype has shape \(9, 5\); got \(8, 5\)"),
+        ({"task": PlanarArm(5, "joints")}, r"population.descriptor .*\(8, 10\); got \(8, 2\)"),
+        ({"estimator": ArchiveKNN(capacity=7)}, r"estimator.descriptor .*\(7, 2\); got none"),
+        ({"mutate": MixedMutation()}, r"credit has shape \(6,\); got \(1,\)"),
+    ],
+)
+def test_a_state_of_another_search_is_refused(run, changes, message):
+    other, state = search(**changes), run[0][1]
+    offspring = other.ask(other.init(KEY), KEY)
+    evaluation = other.task.evaluate(offspring.genotype, KEY)
+    for call in (
+        lambda: other.ask(state, KEY),
+        lambda: other.step(state, KEY),
+        lambda: other.tell(state, offspring, evaluation, KEY),
+    ):
+        with pytest.raises(ValueError, match=f"state must be one of this search.*{message}"):
+            call()
+
+
+def test_a_state_of_a_search_with_more_offspring_is_refused(run):
+    """Ids are numbered by `offspring_size`: they would be those of who lives."""
+    other = search(HostIdentity(), offspring_size=2)
+    with pytest.raises(ValueError, match=r"offspring must have new ids.* another offspring_size"):
+        other.step(run[0][3], KEY)

@@ -36,6 +36,26 @@ def check_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) 
         )
 
 
+def check_shapes(expected: PyTree, state: PyTree) -> None:
+    """Refuse a search's state whose arrays are not those, or not of the shapes, that it makes."""
+    if [*map(np.shape, jax.tree.leaves(expected))] == [*map(np.shape, jax.tree.leaves(state))]:
+        return
+    was, now = (
+        {
+            jax.tree_util.keystr(path, simple=True, separator="."): np.shape(leaf)
+            for path, leaf in jax.tree.leaves_with_path(tree)
+        }
+        for tree in (expected, state)
+    )
+    for name in dict.fromkeys((*was, *now)):
+        if was.get(name) != now.get(name):
+            raise ValueError(
+                f"state must be one of this search, whose {name} has shape "
+                f"{was.get(name, 'none')}; got {now.get(name, 'none')}, as a search of other "
+                "sizes, or with another task, mutation or estimator, makes it"
+            )
+
+
 def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box) -> None:
     """Refuse genotypes outside the genotype space, and what is no number, unless it is traced."""
     if isinstance(genotypes, Tracer):
@@ -74,6 +94,16 @@ def check_distinct(select: Selection, survivors: Population) -> None:
             "select must give distinct rows, from 0 to below the population's number; "
             f"{name_of(select)} let {(times > 1).sum()} individuals live on twice "
             f"(ids {_first(ids[times > 1])})"
+        )
+
+
+def check_new(generation: Generation) -> None:
+    """Refuse offspring of whom one has the id of a parent, as `offspring_size` numbers them."""
+    first, newest = generation.offspring.id.min(), generation.parents.id.max()
+    if newest >= first:
+        raise ValueError(
+            f"offspring must have new ids, from {newest + 1} on; got {first}: the state is of a "
+            "search with another offspring_size"
         )
 
 
