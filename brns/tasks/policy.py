@@ -91,22 +91,14 @@ class FeedForward(eqx.Module):
         Returns:
             `(actions, n)`.
         """
+        if isinstance(layers[0][0], np.ndarray):
+            return act_on_host(layers, observations, self.squash_output)
         signal: Any = observations
-        on_host = isinstance(layers[0][0], np.ndarray)
-        if on_host:
-            signal = np.asarray(signal, float)
         for depth, (weights, biases) in enumerate(layers, 1):
-            if on_host:
-                # In rows, or einsum adds in another order; without BLAS,
-                # whose sums depend on its threads.
-                rows = np.ascontiguousarray(signal.T)
-                by_policy = np.ascontiguousarray(weights.transpose(2, 0, 1))
-                signal = np.einsum("noi,ni->no", by_policy, rows).T + biases
-            else:
-                products = (weights[:, i] * signal[i] for i in range(weights.shape[1]))
-                signal = sum(products, start=biases)
+            products = (weights[:, i] * signal[i] for i in range(weights.shape[1]))
+            signal = sum(products, start=biases)
             if depth < len(layers) or self.squash_output:
-                signal = np.tanh(signal) if on_host else jnp.tanh(signal)
+                signal = jnp.tanh(signal)
         return signal
 
     @eqx.filter_jit
@@ -124,6 +116,19 @@ class FeedForward(eqx.Module):
                 f"these policies need observations of shape {expected}; got {observations.shape}"
             )
         return self.act(self.layers(genotypes), observations.T).T
+
+
+def act_on_host(layers: Layers, observations: Any, squash_output: bool) -> np.ndarray:
+    """Actions in NumPy: in rows, or einsum adds in another order; without BLAS, whose sums depend
+    on its threads.
+    """
+    rows = np.asarray(observations, float).T
+    for depth, (weights, biases) in enumerate(layers, 1):
+        by_policy = np.ascontiguousarray(weights.transpose(2, 0, 1))
+        rows = np.einsum("noi,ni->no", by_policy, np.ascontiguousarray(rows)) + biases.T
+        if depth < len(layers) or squash_output:
+            rows = np.tanh(rows)
+    return rows.T
 
 
 def fit_policy(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from brns.core import Box
 from brns.tasks.gymnasium.numbers import UNBOUNDED, width_of
-from brns.tasks.policy import FeedForward, fit_policy
+from brns.tasks.policy import FeedForward, act_on_host, fit_policy
 
 GENES = 100_000  # of a default policy, beyond which a word is said
 
@@ -68,9 +68,9 @@ def make_actor(
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
     fit_policy(policy, inputs, _count_outputs(space))
-    layers, choose = policy.layers(genotypes), _make_chooser(space, policy.squash_output)
-    act = policy.act  # once: a module makes it anew each time that it is asked
-    return lambda rows: choose(act(layers, rows.T).T)
+    layers, squashed = policy.layers(genotypes), policy.squash_output
+    choose = _make_chooser(space, squashed)
+    return lambda rows: choose(act_on_host(layers, rows.T, squashed).T)
 
 
 def _make_chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:

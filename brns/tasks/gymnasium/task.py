@@ -172,7 +172,9 @@ class GymnasiumTask(eqx.Module):
 
     def _live_apart(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
-        worlds, diaries = [self._world(i) for i in range(n)], [Diary() for _ in range(n)]
+        get, make_env = self._worlds.get, self.make_env  # once: a module is slow to give them
+        worlds = [get(i, make_single, make_env) for i in range(n)]
+        diaries = [Diary() for _ in range(n)]
         for _ in self._live(act, worlds, diaries, seed):
             pass
         return [diary.episode(worlds[0].action_space) for diary in diaries]
@@ -184,12 +186,13 @@ class GymnasiumTask(eqx.Module):
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
         watch = self.watch  # once: a module makes a function anew at each look
         flat = make_flatten(observed)
-        batch, rows = batch_space(acted, n), np.empty((n, width_of(observed)))
+        discrete, rows = isinstance(acted, spaces.Discrete), np.empty((n, width_of(observed)))
+        batch = None if discrete else batch_space(acted, n)
         for i, env in enumerate(worlds):
             observation, info = reset(env, seed)
             rows[i] = seen = flat(observation)
             diaries[i].note(seen if watch is None else look_at(watch, env), info)
-        living, discrete = list(range(n)), isinstance(acted, spaces.Discrete)
+        living = list(range(n))
         yield
         for _ in range(self.steps):
             actions = act(rows)
