@@ -81,7 +81,7 @@ class ActiveRun:
         """A run that goes on from a stored state; what a killed process left is removed. Where the
         state is not there or damaged, a `RecordError`, and nothing is changed.
         """
-        record._read = None  # however long the run gets
+        record.keeps_in_memory = False  # however long the run gets
         run = cls(record, record.search, record.state(number), generations, stored=number)
         record.store.prune()
         for other in record.snapshots:

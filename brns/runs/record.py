@@ -75,8 +75,8 @@ class Record:
         self.checkpoint_every = self.metadata.checkpoint_every
         self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
-        # What was read of each generation; None where nothing that is read stays in memory.
-        self._read: dict[int, dict[str, np.ndarray]] | None = {}
+        self._read: dict[int, dict[str, np.ndarray]] = {}  # of each generation, if it is to stay
+        self.keeps_in_memory = True  # what is read
         self._states = StateReader()
         self.warned_of_rounding = False  # of genotypes that are made again
         if search is not None:
@@ -397,7 +397,7 @@ class Record:
 
     def read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:
         """What is stored of a generation, read once; of a run that goes on, each time."""
-        if self._read is None:
+        if not self.keeps_in_memory:
             return self.arrays("generations", number, tables)
         if number not in self._read:
             try:

@@ -23,7 +23,6 @@ from brns.settings.differences import format_diff
 GENOTYPE = "offspring.genotype"
 CHECKED = 5
 """generations whose genotypes are made again before a run goes on elsewhere"""
-
 ROUNDING = 1e-4
 """as a share of the box, between a gene on disk and the same one made again"""
 SPREAD = 1e-5
