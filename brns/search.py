@@ -25,7 +25,14 @@ from brns.checks.generations import (
     check_structure,
     explain_tracing,
 )
-from brns.checks.parts import check_part, check_settings, check_spaces, check_types, compiling
+from brns.checks.parts import (
+    check_modes,
+    check_part,
+    check_settings,
+    check_spaces,
+    check_types,
+    compiling,
+)
 from brns.core import (
     Box,
     Evaluation,
@@ -310,7 +317,10 @@ class NoveltySearch(eqx.Module):
             return eqx.filter_eval_shape(make, jax.random.key(0))
 
     def _check_given(self, key: Any, *states: Any) -> None:
-        """Refuse what is no key, such as a seed, and what is no state of this search."""
+        """Refuse what is no key, such as a seed, what is no state of this search, and modes of JAX
+        that were not on when the search was made.
+        """
+        check_modes()
         typed = jnp.issubdtype(getattr(key, "dtype", bool), jax.dtypes.prng_key)
         if not (typed or getattr(key, "ndim", 0)):  # raw ones are arrays of numbers
             raise ValueError(f"key must be a random key, as in jax.random.key(0); got {key!r:.80}")

@@ -87,9 +87,17 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     ],
 )
 def test_a_mode_of_jax_that_cannot_be_is_named(mode, value):
-    space = brns.Box([0.0], [1.0])
-    with mode(value), pytest.raises(ValueError, match=f"{mode.__name__}='{value}'; leave it out"):
-        brns.Novelty(brns.PopulationKNN(k=2), space)
+    """Where a part is made, and where one is used that was made before."""
+    estimator, space = brns.PopulationKNN(k=2), brns.Box([0.0], [1.0])
+    search, novelty = brns.NoveltySearch(Identity(), estimator), brns.Novelty(estimator, space)
+    for call in (
+        lambda: brns.Novelty(estimator, space),
+        lambda: search.init(KEY),
+        lambda: novelty.learn([[0.5]]),
+    ):
+        message = f"{mode.__name__}='{value}'; leave it out"
+        with mode(value), pytest.raises(ValueError, match=message):
+            call()
 
 
 @pytest.mark.slow

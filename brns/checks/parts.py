@@ -24,16 +24,21 @@ REFUSED_MODES = {
 """of JAX, under which the package does not compile; others find faults of a task all the same"""
 
 
-def check_part(name: str, part: Any, contract: type) -> None:
-    """Refuse a part that is a class or lacks what its protocol asks for, and modes of JAX under
-    which no part compiles.
-    """
+def check_modes() -> None:
+    """Refuse modes of JAX under which no part compiles."""
     for mode, value in REFUSED_MODES.items():
         if getattr(jax.config, mode) == value:
             raise ValueError(
                 f"brns cannot work with {mode}={value!r}; leave it out, and debug your own code "
                 f"with it alone, as in with jax.{mode.removeprefix('jax_')}({value!r}): ..."
             )
+
+
+def check_part(name: str, part: Any, contract: type) -> None:
+    """Refuse a part that is a class or lacks what its protocol asks for, and modes of JAX under
+    which no part compiles.
+    """
+    check_modes()
     if isinstance(part, type):
         kind = part.__name__
         raise ValueError(f"{name} must be made: write {kind}(...); got the class {kind}")

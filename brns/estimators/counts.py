@@ -305,9 +305,10 @@ class VisitCounts(eqx.Module):
             return total
 
         # Grid by grid, since the counters of one are in a processor's nearest cache.
-        boxes = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
-        cones = hash_cones(grids.cones, along, scales.unit, _founders_spread(frame) / 3**0.5)
-        mixed = jnp.concatenate([boxes, cones])
+        mixed = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
+        if len(grids.cones.axis):
+            cones = hash_cones(grids.cones, along, scales.unit, _founders_spread(frame) / 3**0.5)
+            mixed = jnp.concatenate([mixed, cones])
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
         first = self.rows * jnp.arange(len(row), dtype=jnp.int32)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import check_part
+from brns.checks.parts import check_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import as_real_array
 from brns.core.novelty import init_state, score_novelty, update_estimator
@@ -182,6 +182,7 @@ class Novelty:
         return novelty
 
     def _check_rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
+        check_modes()
         numbers = as_real_array("descriptors", descriptors, "brns.Novelty needs")
         rows = np.asarray(numbers, np.float32)
         expected = f"(n, {self.space.dimension})"
