@@ -188,7 +188,8 @@ class Chunked(Wrapper):
     def _fill(self, batch: "Batch", rows: range, future: Future) -> list[range]:
         """Write down what became of a chunk; the rows of one that failed are evaluated again."""
         try:
-            batch.fill(rows, future.result(), bool(self.failures))
+            asked = self.chunk if self.task.traceable and self.chunk else len(rows)
+            batch.fill(rows, future.result(), asked, bool(self.failures))
         except EvaluationError as error:
             if not self.failures:
                 error.add_note(SKIP)
@@ -223,11 +224,18 @@ class Batch:
             np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
         )
 
-    def fill(self, rows: range, result: tuple[Evaluation, float], finite: bool) -> None:
-        """What a task said of these rows; with `finite`, what is no finite number has failed."""
+    def fill(self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool) -> None:
+        """What a task said of these rows and maybe others, of as many as were `asked` for; with
+        `finite`, what is no finite number has failed.
+        """
         evaluation, seconds = result
         self.seconds += seconds
         for column, values in zip(self.columns, evaluation, strict=True):
+            if np.shape(values) != (asked, *column.shape[1:]):
+                raise RuntimeError(
+                    f"it was asked for {asked} individuals and gave arrays of shapes "
+                    f"{[*map(np.shape, evaluation)]}"
+                )
             column[rows.start : rows.stop] = values[: len(rows)]
         part = Evaluation(*(column[rows.start : rows.stop] for column in self.columns))
         for row in rows.start + np.flatnonzero(part.failed):

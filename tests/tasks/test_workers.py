@@ -304,6 +304,21 @@ def test_an_executor_that_gives_one_future_for_two_chunks_is_refused():
         Chunked(HostIdentity(), executor=Once()).evaluate(GENOTYPES, KEY)
 
 
+@pytest.mark.parametrize("task", [HostIdentity(), Identity()])
+@pytest.mark.parametrize("rows", [slice(1), slice(0), jnp.array([0, 1, 2, 3, 0])])
+def test_an_executor_that_gives_fewer_or_more_rows_is_refused(task, rows):
+    """One row would be everyone's in silence."""
+
+    class Cutting(ThreadPoolExecutor):
+        def submit(self, function, *arguments):
+            evaluation, seconds = function(*arguments)
+            return super().submit(lambda: (take(evaluation, rows), seconds))
+
+    message = r"asked for 4 individuals and gave arrays of shapes \[\([150], 2\), \([150],\)"
+    with Cutting(1) as executor, pytest.raises(EvaluationError, match=message):
+        Chunked(task, executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
+
+
 def test_no_shared_memory_is_told_with_what_to_do(monkeypatch):
     def refused(*_, **__):
         raise OSError(28, "No space left on device")
