@@ -338,12 +338,14 @@ LINE = Corridor.observation_space
 PLACE = np.zeros(1)
 OLD = type("MultiBinary", (), {"__module__": "gym.spaces", "__repr__": lambda s: "MultiBinary(3)"})
 SAYING = spaces.Dict({"p": LINE, "say": spaces.Sequence(LINE)})
+OWN = type("Mission", (spaces.Space,), {"sample": lambda space, *_: "go"})
 
 
 @pytest.mark.parametrize(
     ("space", "observation", "step", "message"),
     [
         (SAYING, {"p": PLACE, "say": ()}, None, r"FilterObservation\(env, \['p'\]\)"),
+        (spaces.Dict({"p": LINE, "own": OWN()}), PLACE, None, r"FilterObservation\(env, \['p'\]\)"),
         (spaces.Box(-BIG, BIG, (1,)), None, None, "give behavior_space"),
         (spaces.Box(-np.inf, np.inf, (1,), np.int64), None, None, "give behavior_space"),
         (LINE, None, lambda v: (*v[:2], v[2] or v[3], v[4]), r"got \(ndarray, float, bool, dict\)"),

@@ -24,16 +24,22 @@ def check_numbers(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
 
 def width_of(space: spaces.Space) -> int:
     """How many numbers a flattened observation has."""
-    with contextlib.suppress(NotImplementedError, ValueError):
-        return spaces.flatdim(space)
+    if (width := _flat_width(space)) is not None:
+        return width
     parts = dict(space.items()) if isinstance(space, spaces.Dict) else {}
-    numeric = [name for name, part in parts.items() if part.is_np_flattenable]
+    numeric = [name for name, part in parts.items() if _flat_width(part) is not None]
     filter_ = f"FilterObservation(env, {numeric})"
     wrapper = filter_ if numeric else "TransformObservation(env, function, box)"
     raise ValueError(
         f"observations must be a fixed number of numbers; got {space}. Let make_env leave the "
         f"others out by a wrapper, such as gymnasium.wrappers.{wrapper}"
     )
+
+
+def _flat_width(space: spaces.Space) -> int | None:
+    with contextlib.suppress(NotImplementedError, ValueError):
+        return spaces.flatdim(space)
+    return None  # of a space of a user's own, too
 
 
 def make_flatten(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.ndarray, " o"]]:
