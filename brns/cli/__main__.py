@@ -3,6 +3,7 @@
 import itertools
 import logging
 import os
+import signal
 import sys
 import sysconfig
 import traceback
@@ -16,6 +17,8 @@ def main() -> None:
     from brns.cli.commands import app
 
     _log()
+    # As a batch system ends a job: like Ctrl-C, so that workers leave no semaphores behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app(prog_name="brns")
     except SystemExit as ended:

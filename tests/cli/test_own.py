@@ -7,6 +7,8 @@ from brns import PopulationKNN, Record, VisitCounts
 from brns.cli.user_code import load_search, make_search_from
 
 MODULE = '''
+import signal
+
 import equinox as eqx
 from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN
 from brns import Processes, VisitCounts
@@ -41,6 +43,11 @@ class Stranger(Lonely):
 class Hasty(Lonely):
     def evaluate(self, genotypes, key):
         raise KeyboardInterrupt
+
+
+class Terminated(Lonely):
+    def evaluate(self, genotypes, key):
+        signal.raise_signal(signal.SIGTERM)
 
 
 def stopped():
@@ -118,13 +125,18 @@ def test_figure_report_and_movie_take_the_search(folder):
 def test_an_error_in_own_code_is_told_with_its_place(folder):
     done = call("run", "lonely_world:strange", "--out", "strange", folder=folder, status=2)
     assert "brns: KeyError('no such wall')\nIt was raised in your code:" in done.stderr
-    assert 'lonely_world.py", line 30, in evaluate' in done.stderr
+    assert 'lonely_world.py", line 32, in evaluate' in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("stopped", "Stopped."), ("Hasty", "Stopped before anything was saved")]
+    ("name", "told"),
+    [
+        ("stopped", "Stopped."),
+        ("Hasty", "Stopped before anything was saved"),
+        ("Terminated", "Stopped before anything was saved"),
+    ],
 )
-def test_ctrl_c_before_a_run_ends_with_a_word(folder, name, told):
+def test_ctrl_c_or_a_termination_before_a_run_ends_with_a_word(folder, name, told):
     ended = call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder, status=130)
     assert told in ended.stdout
 
