@@ -20,6 +20,20 @@ def test_a_task_with_chance_is_sound():
     check_task(Windy())
 
 
+def test_what_a_sound_task_gave_is_told(capsys):
+    class Even(HostIdentity):
+        def evaluate(self, genotypes, key):
+            descriptor, fitness = np.tile([[3.0, 4.0]], (len(genotypes), 1)), np.full(8, 2.5)
+            return brns.Evaluation(descriptor, fitness, fitness > 2)
+
+    check_task(Even(), sizes=())
+    words = "behaviors from [3. 4.] to [3. 4.], in a box from [0. 0.] to [600. 600.]"
+    told = capsys.readouterr().out
+    assert told.startswith("Even is sound. Of 8 random genotypes of 5 genes:\n")
+    assert words in told
+    assert told.endswith("fitness from 2.5 to 2.5, 8 solved, 0 failed\n")
+
+
 # Tasks. Each is the sound world with one fault.
 
 

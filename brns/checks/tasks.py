@@ -18,7 +18,7 @@ from brns.core.population import take
 def check_task(
     task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0
 ) -> None:
-    """Raise a `ValueError` that says what is wrong with a task, or return.
+    """Raise a `ValueError` that says what is wrong with a task, or print what it gave.
 
     Evaluates `n` uniform genotypes and checks: shapes and types; descriptors inside the behavior
     space and finite fitness; the same bits for the same genotypes and key; row i depends on
@@ -74,6 +74,25 @@ def check_task(
         compiled = jax.jit(evaluate)(genotypes, key)
         if _agree(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
+    print(_summarize(task, first))
+
+
+def _summarize(task: Task, evaluation: Evaluation) -> str:
+    """What a sound task gave, for its author to see whether it is what was meant."""
+    failed, box = np.asarray(evaluation.failed), task.behavior_space
+    if failed.all():
+        return f"{type(task).__name__}: all of {len(failed)} random genotypes failed"
+    behaviors = np.asarray(evaluation.descriptor)[~failed]
+    fitness = np.asarray(evaluation.fitness)[~failed]
+    ends = behaviors.min(axis=0), behaviors.max(axis=0), box.low, box.high
+    least, most, low, high = (np.array2string(np.asarray(x), 80, 3, threshold=6) for x in ends)
+    return (
+        f"{type(task).__name__} is sound. Of {len(failed)} random genotypes of "
+        f"{task.genotype_space.dimension} genes:\n"
+        f"behaviors from {least} to {most}, in a box from {low} to {high}\n"
+        f"fitness from {fitness.min():.3g} to {fitness.max():.3g}, "
+        f"{np.sum(evaluation.solved)} solved, {failed.sum()} failed"
+    )
 
 
 @contextlib.contextmanager
