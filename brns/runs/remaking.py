@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from brns.core import Box, Generation
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
-from brns.search import keys
+from brns.search import _ask, keys
 from brns.settings.differences import format_diff
 
 GENOTYPE = "offspring.genotype"
@@ -104,10 +104,12 @@ def offspring_genotypes(
 def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     """The genotypes of a generation made again, and how they compare with what was born."""
     search = record.search
-    key = keys(jax.random.key(record.seed), number)[0]
-    again = search.ask(record.state_without_estimator(number - 1, search), key)
+    space, key = search.task.genotype_space, keys(jax.random.key(record.seed), number)[0]
+    # As `search.ask`, which wants a state with its estimator's: that is stored of few generations.
+    parents = record.state_without_estimator(number - 1, search)
+    again = _ask(search.mixture, space, search.offspring_size, search.tournament, parents, key)
     facts = record.read_generation(number)
-    return np.array(again.genotype), compare_with_stored(facts, again, search.task.genotype_space)
+    return np.array(again.genotype), compare_with_stored(facts, again, space)
 
 
 def can_remake(record: Any, number: int) -> bool:

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from files import rewrite
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import HOST
+from searches import HOST as STATELESS
 
 import brns
 from brns import GaussianMutation, PolynomialMutation, Record, RecordError
 from brns.runs import remaking
 from brns.runs.remaking import GENOTYPE
+
+HOST = replace(STATELESS, estimator=brns.VisitCounts(grids=8))
 
 
 @pytest.fixture(scope="module")
