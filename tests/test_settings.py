@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import itertools
 import json
 import math
 import operator
@@ -18,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas
+import pydantic
 import pytest
 from gymnasium import spaces
 from worlds import HostIdentity, Identity
@@ -217,6 +219,10 @@ class Config:
     gain: float = 1.0
 
 
+class Model(pydantic.BaseModel):
+    gain: float = 1.0
+
+
 class Slotted:
     __slots__ = ("_cache", "gain")
 
@@ -244,6 +250,7 @@ REBUILT = [
     (b"a", b"b"),
     (frozenset({1, 2}), frozenset({1, 3})),
     ({"a", "b"}, {"a", "c"}),
+    (frozenset({(1, 2)}), frozenset({(1, 3)})),
     ({"a": 1}, {"a": 2}),
     ({1: (Ground.FLAT,)}, {1: (Ground.STEEP,)}),
     ((Ground.FLAT, 1), (Ground.STEEP, 1)),
@@ -254,6 +261,7 @@ KEPT = [
     (1 + 2j, 1 + 3j),
     (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
     (math.sin, math.cos),
+    tuple(eqx.nn.Linear(2, 2, key=jax.random.key(seed)) for seed in range(2)),
 ]
 """what a record tells apart, but cannot rebuild"""
 PAIRS = [
@@ -276,6 +284,8 @@ PAIRS = [
     (functools.partial(Throw, gain=0.5), functools.partial(Throw, gain=0.6)),
     (Config(), Config(2.0)),
     (float("nan"), 1.0),
+    (Model(), Model(gain=2.0)),
+    (spaces.Box(-1, 1), spaces.Box(-2, 1)),
 ]
 
 
@@ -317,13 +327,16 @@ def test_a_small_array_is_rebuilt_with_its_type(dtype):
 
 draws = np.random
 GENERATORS = (draws.default_rng, draws.RandomState, draws.PCG64, draws.SeedSequence, random.Random)
+ITERATORS = (itertools.count, lambda n: iter([n]), lambda n: (row for row in range(n)))
 
 
 @pytest.mark.parametrize("kind", [Held, Plain])
-@pytest.mark.parametrize("draw", GENERATORS)
-def test_a_generator_of_random_numbers_is_no_setting(kind, draw):
+@pytest.mark.parametrize("draw", [*GENERATORS, *ITERATORS])
+def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
     for value in (draw(0), {"draws": [draw(0)]}):
-        with pytest.raises(SettingsError, match=r"is a random generator.*default_rng\(jax"):
+        with pytest.raises(
+            SettingsError, match=r"draw from its beginning again: .*default_rng\(jax"
+        ):
             refuse_unrecorded(kind(value), "task")
 
 
@@ -365,8 +378,9 @@ def test_a_space_of_gymnasium_is_a_setting():
 def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
     table = pandas.DataFrame({"a": [1]})
     for held in ({table.a.iloc[0]: table}, frozenset({pandas.Timestamp(0)})):
-        with pytest.raises(SettingsError, match="of which a record cannot keep the value"):
-            refuse_unrecorded(Held(held), "task")
+        for kind in (Held, Plain):
+            with pytest.raises(SettingsError, match="of which a record cannot keep the value"):
+                refuse_unrecorded(kind(held), "task")
     with pytest.raises(SettingsError, match=r"search.task.value is a DataFrame, of which"):
         brns.run(host_of(table), 1, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []

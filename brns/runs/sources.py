@@ -9,6 +9,7 @@ import ast
 import contextlib
 import dataclasses
 import difflib
+import dis
 import enum
 import functools
 import hashlib
@@ -188,16 +189,18 @@ class Source:
             if cell != types.CellType():  # an empty one
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
-        names = _names_in(code)
-        self._collect_globals(function.__globals__, names)
+        names, attributes = _names_in(code)
+        self._collect_globals(function.__globals__, names, attributes)
 
     def _collect_globals(
-        self, module: Mapping[str, Any], names: set[str], prefix: str = ""
+        self, module: Mapping[str, Any], names: set[str], attributes: set[str], prefix: str = ""
     ) -> None:
-        """Add what has one of these names in a module, with the lines that make an object."""
+        """Add what has one of these names in a module, with the lines that make an object; of a
+        module in it what is among the attributes.
+        """
         for name in sorted(names & module.keys()):
             value, path = module[name], prefix + name
-            self._collect_used(path, value, names)
+            self._collect_used(path, value, attributes)
             if path not in self.made and not _is_known(value):
                 for other in [module, *_own_modules_with(name, value)]:
                     self._collect_lines(path, _read_module(other, name), other, prefix)
@@ -208,7 +211,9 @@ class Source:
         """Add the lines that assign what is no value, class or function, and what they read."""
         if lines:
             self.made[path] = lines
-            self._collect_globals(module, _names_of(ast.parse(lines), ast.Load), prefix)
+            tree = ast.parse(lines)
+            attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            self._collect_globals(module, _names_of(tree, ast.Load), attributes, prefix)
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
         """Add a global of a function, but of a module and of arguments what the function names."""
@@ -216,7 +221,7 @@ class Source:
         if not (arguments or isinstance(value, types.ModuleType)):
             self._collect(value, name)
         elif arguments or _is_own(value):
-            self._collect_globals(vars(value), names, f"{name}.")
+            self._collect_globals(vars(value), names, names, f"{name}.")
 
 
 def difference(
@@ -333,13 +338,18 @@ def _digest(code: types.CodeType) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
-def _names_in(code: types.CodeType) -> set[str]:
-    """The names that a function and the functions within it use."""
-    names = set(code.co_names)
+def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
+    """The globals that a function and the functions within it use, and all names, of attributes
+    too.
+    """
+    steps = [step for step in dis.get_instructions(code) if "GLOBAL" in step.opname]
+    names, attributes = {step.argval for step in steps}, set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names_in(constant)
-    return names
+            inner = _names_in(constant)
+            names |= inner[0] if constant.co_flags & inspect.CO_OPTIMIZED else inner[1]
+            attributes |= inner[1]
+    return names, attributes
 
 
 def _own_modules_with(name: str, value: Any) -> list[dict[str, Any]]:

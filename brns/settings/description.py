@@ -7,6 +7,7 @@ import enum
 import functools
 import hashlib
 import importlib
+import io
 import json
 import operator
 import pathlib
@@ -15,7 +16,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from brns.settings.configuration import validate
@@ -29,7 +30,7 @@ def part_to_json(part: Any) -> Any:
 
     The settings of a class that is not a dataclass are its public attributes that are values:
     numbers, strings, arrays, paths, members of an Enum and other values of Python's own library,
-    functions, dataclasses, and collections of these.
+    functions, dataclasses, other objects that compare by value, and collections of these.
     """
     name = type(part).__name__
     if isinstance(part, enum.Enum):
@@ -96,7 +97,7 @@ def _array_from_json(description: Mapping[str, Any]) -> Any:
 
     try:
         values = np.array(description["values"], description["dtype"])
-    except (KeyError, TypeError):  # a digest, or no numbers
+    except (KeyError, TypeError, SyntaxError):  # a digest, or no numbers
         raise SettingsError(
             f"an array of more than {SMALL} numbers, or of what is no number, cannot be made "
             "again: give the search that has it"
@@ -147,13 +148,16 @@ def _is_value(thing: Any) -> bool:
     if thing is None or isinstance(thing, bool | int | float | enum.Enum | functools.partial):
         return True
     part = dataclasses.is_dataclass(thing) or bool(_function_name(thing))
-    return part or is_array(thing) or is_library_value(thing) or _is_generator(thing)
+    by_value = type(thing).__eq__ is not object.__eq__
+    return part or by_value or is_array(thing) or is_library_value(thing) or _is_generator(thing)
 
 
 def _is_generator(thing: Any) -> bool:
-    """Whether random numbers are drawn from it."""
+    """Whether random numbers are drawn from it, or whatever else comes next; not from a file."""
     import numpy as np
 
+    if isinstance(thing, Iterator) and not isinstance(thing, io.IOBase):
+        return True
     numpys = np.random.Generator | np.random.RandomState | np.random.BitGenerator
     return isinstance(thing, random.Random | numpys | np.random.SeedSequence)
 
@@ -177,8 +181,8 @@ def refuse_unrecorded(part: Any, name: str) -> None:
     tell from another one.
 
     That is an object that compares by value, and has no public attribute that is a value itself;
-    and a generator of random numbers. Other objects that compare by identity, such as simulators,
-    are no settings.
+    and what is drawn from, a generator of random numbers or any other iterator. Other objects that
+    compare by identity, such as simulators, are no settings.
     """
     if isinstance(part, functools.partial):
         inner = {"args": part.args, **part.keywords}
@@ -189,9 +193,10 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         inner = {f"{row}": value for row, value in enumerate(part)}
     elif _is_generator(part):
         raise SettingsError(
-            f"{name} is a random generator, and a run that is resumed would draw its numbers "
-            "again: in evaluate make numpy.random.default_rng(jax.random.key_data(key)), or begin "
-            "its name with _ where evaluate draws none"
+            f"{name} is a {type(part).__name__}, and a run that is resumed would draw from its "
+            "beginning again: give a list; for random numbers make in evaluate "
+            "numpy.random.default_rng(jax.random.key_data(key)); or begin its name with _ where "
+            "evaluate draws nothing"
         )
     elif is_array(part) or _function_name(part) or isinstance(part, type):
         return
@@ -234,14 +239,17 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         if key == "name" or (is_user_part and equal(part_to_json(present), value)):
             continue
         values[key] = _setting_from_json(f"{name}.{key}", hints.get(key, Any), value, present)
-    if not is_user_part:
-        return part(**values)
-    if not dataclasses.is_dataclass(original):
+    if is_user_part and not dataclasses.is_dataclass(original):
         raise SettingsError(
             f"{name} is no dataclass, and {', '.join(values)} of it cannot be set: give the search "
             "as it was"
         )
-    return dataclasses.replace(original, **values)
+    try:
+        return dataclasses.replace(original, **values) if is_user_part else part(**values)
+    except TypeError as error:  # of a class whose __init__ takes other arguments
+        raise SettingsError(
+            f"{name} cannot be made: {error}; give the search that has it"
+        ) from error
 
 
 def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
@@ -284,13 +292,20 @@ def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -
         return _array_from_json(description)
     if name in ("set", "frozenset"):
         kind = set if name == "set" else frozenset
-        return kind(_setting_from_json(name, Any, item, None) for item in description["items"])
+        return kind(_key_from_json(item) for item in description["items"])
     present = original if isinstance(original, Mapping) else {}
     values = {}
     for key, value in description["items"]:
-        key = _setting_from_json(name, Any, key, None)
+        key = _key_from_json(key)
         values[key] = _setting_from_json(name, Any, value, present.get(key))
     return collections.OrderedDict(values) if name == "OrderedDict" else values
+
+
+def _key_from_json(item: Any) -> Any:
+    """What can be a key of a dictionary, or in a set."""
+    if isinstance(item, list):
+        return tuple(map(_key_from_json, item))
+    return _setting_from_json("a key", Any, item, None)
 
 
 def equal(before: Any, after: Any) -> bool:

@@ -383,6 +383,12 @@ def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
         brns.resume(tmp_path / "run", 4, search=other, progress=False)
 
 
+def test_a_global_of_the_name_of_an_attribute_is_not_read():
+    names = {"__name__": "typed", "seed": 3}
+    exec("def use(x):\n    return x.seed", names)
+    assert "seed" not in Source(search(Own(names["use"]))).texts
+
+
 def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
     """In the module from which another imports it, or in the last cell of a notebook."""
 
