@@ -170,7 +170,7 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where no founder lives, or as many failed as there shall be.
         """
-        self._check_given(key)
+        _check_given(self, key)
         draw, evaluate, estimate = keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
         genotype = self.founders(draw, n, space)
@@ -198,7 +198,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             The state after the generation, and who was born and who survived.
         """
-        self._check_given(key, state)
+        _check_given(self, key, state)
         step = _step_jit if self.task.traceable else _step
         return step(self, state, key)
 
@@ -212,10 +212,12 @@ class NoveltySearch(eqx.Module):
         Returns:
             Genotypes `(lambda, p)` with their parents and operators.
         """
-        self._check_given(key, state)
+        _check_given(self, key, state)
         space = self.task.genotype_space
         with compiling("mutate", self.mutate):
-            offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
+            offspring = draw_offspring(
+                self.mixture, space, self.offspring_size, self.tournament, state, key
+            )
         check_inside("mutate", self.mutate, offspring.genotype, space)
         return offspring
 
@@ -237,7 +239,7 @@ class NoveltySearch(eqx.Module):
             ValueError: where there are more or fewer offspring than were asked for, where the
                 evaluation is not one of them, or holds what is not finite.
         """
-        self._check_given(key, state)
+        _check_given(self, key, state)
         if not isinstance(offspring, Offspring):
             raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
         n, genes = self.offspring_size, self.task.genotype_space.dimension
@@ -316,18 +318,19 @@ class NoveltySearch(eqx.Module):
         with compiling("estimator", self.estimator):
             return eqx.filter_eval_shape(make, jax.random.key(0))
 
-    def _check_given(self, key: Any, *states: Any) -> None:
-        """Refuse what is no key, such as a seed, what is no state of this search, and modes of JAX
-        that were not on when the search was made.
-        """
-        check_modes()
-        typed = jnp.issubdtype(getattr(key, "dtype", bool), jax.dtypes.prng_key)
-        if not (typed or getattr(key, "ndim", 0)):  # raw ones are arrays of numbers
-            raise ValueError(f"key must be a random key, as in jax.random.key(0); got {key!r:.80}")
-        for state in states:
-            if not isinstance(state, SearchState):
-                raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
-            check_shapes(self._state_shapes, state)
+
+def _check_given(search: NoveltySearch, key: Any, *states: Any) -> None:
+    """Refuse what is no key, such as a seed, what is no state of this search, and modes of JAX that
+    were not on when the search was made.
+    """
+    check_modes()
+    typed = jnp.issubdtype(getattr(key, "dtype", bool), jax.dtypes.prng_key)
+    if not (typed or getattr(key, "ndim", 0)):  # raw ones are arrays of numbers
+        raise ValueError(f"key must be a random key, as in jax.random.key(0); got {key!r:.80}")
+    for state in states:
+        if not isinstance(state, SearchState):
+            raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
+        check_shapes(search._state_shapes, state)
 
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
@@ -375,7 +378,7 @@ _step_jit = deterministic_jit(_step)
 
 
 @deterministic_jit
-def _ask(
+def draw_offspring(
     mixture: MixedMutation,
     space: Box,
     size: int,

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from brns.core import Box, Generation
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
-from brns.search import _ask, keys
+from brns.search import draw_offspring, keys
 from brns.settings.differences import format_diff
 
 GENOTYPE = "offspring.genotype"
@@ -107,7 +107,9 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     space, key = search.task.genotype_space, keys(jax.random.key(record.seed), number)[0]
     # As `search.ask`, which wants a state with its estimator's: that is stored of few generations.
     parents = record.state_without_estimator(number - 1, search)
-    again = _ask(search.mixture, space, search.offspring_size, search.tournament, parents, key)
+    again = draw_offspring(
+        search.mixture, space, search.offspring_size, search.tournament, parents, key
+    )
     facts = record.read_generation(number)
     return np.array(again.genotype), compare_with_stored(facts, again, space)
 
