@@ -160,7 +160,7 @@ def test_an_own_run_goes_on_with_its_search(folder):
     ("name", "changes", "workers", "shape"),
     [
         ("search", ["task.genes=4"], (), (6, 4)),
-        ("spread", ["population_size=5", "mutate=resampling"], (1,), (5, 3)),
+        ("spread", ["population_size=5", "mutate=redraw"], (1,), (5, 3)),
     ],
 )
 def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(
