@@ -40,13 +40,7 @@ def check_shapes(expected: PyTree, state: PyTree) -> None:
     """Refuse a search's state whose arrays are not those, or not of the shapes, that it makes."""
     if [*map(np.shape, jax.tree.leaves(expected))] == [*map(np.shape, jax.tree.leaves(state))]:
         return
-    was, now = (
-        {
-            jax.tree_util.keystr(path, simple=True, separator="."): np.shape(leaf)
-            for path, leaf in jax.tree.leaves_with_path(tree)
-        }
-        for tree in (expected, state)
-    )
+    was, now = map(_shapes_by_name, (expected, state))
     for name in dict.fromkeys((*was, *now)):
         if was.get(name) != now.get(name):
             raise ValueError(
@@ -54,6 +48,11 @@ def check_shapes(expected: PyTree, state: PyTree) -> None:
                 f"{was.get(name, 'none')}; got {now.get(name, 'none')}, as a search of other "
                 "sizes, or with another task, mutation or estimator, makes it"
             )
+
+
+def _shapes_by_name(tree: PyTree) -> dict[str, tuple[int, ...]]:
+    leaves = jax.tree.leaves_with_path(tree)
+    return {jax.tree_util.keystr(p, simple=True, separator="."): np.shape(x) for p, x in leaves}
 
 
 def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box) -> None:
