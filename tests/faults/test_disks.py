@@ -81,7 +81,8 @@ def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path):
             assert ended.returncode == status, said
             assert "Traceback" not in said
             assert expected in said
-        assert "coverage" in said and "No picture" in said
+        assert "coverage" in said
+        assert "No picture" in said
     finally:
         for path in folder.rglob("*"):
             path.chmod(0o755)
