@@ -98,6 +98,8 @@ def draw_axes(key: Key[Array, ""], times: int, number: int, axes: int) -> Int[Ar
     Returns:
         `(times, axes)`.
     """
+    if not times:  # of which JAX's generator rbg can draw none
+        return jnp.zeros((0, axes), jnp.int32)
     draw = jax.vmap(lambda key: jax.random.permutation(key, number)[:axes])
     return draw(jax.random.split(key, times)).astype(jnp.int32)
 

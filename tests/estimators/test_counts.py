@@ -172,3 +172,12 @@ def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path):
             jax.tree.map(assert_array_equal, record.state(number).estimator, state.estimator)
         state, _ = one.step(state, KEY)
     assert not np.load(tmp_path / "run" / "states" / "000004.npz")["visits"].size
+
+
+@pytest.mark.parametrize("generator", ["rbg", "unsafe_rbg"])
+def test_grids_are_drawn_with_other_generators_of_jax(generator):
+    """With which none of a vector of keys can be drawn from, as of no cones."""
+    key = jax.random.key(0, impl=generator)
+    for dimension in (2, 6):
+        state = VisitCounts(grids=8, rows=4).init(Box([0.0] * dimension, [1.0] * dimension), key)
+        assert len(state.grids.axis) + len(state.grids.cones.axis) == 8
