@@ -1,6 +1,7 @@
 """What a process does that evaluates for a search: it takes a task, and evaluates chunks."""
 
 import contextlib
+import copy
 import os
 import pickle
 import signal
@@ -77,6 +78,10 @@ def registered() -> list[bytes]:
     for spec in sys.modules["gymnasium"].registry.values():
         if not str(spec.entry_point).startswith("gymnasium."):
             with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
+                if str(spec.entry_point).startswith("__main__:"):  # another one in a worker
+                    spec = copy.copy(spec)
+                    name = spec.entry_point.partition(":")[2]
+                    spec.entry_point = getattr(sys.modules["__main__"], name)
                 pickled.append(cloudpickle.dumps(spec))
     return pickled
 

@@ -27,6 +27,7 @@ import brns
 from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import part_from_json, part_to_json
+from brns.tasks import worker
 from brns.tasks.chunked import Chunked, innermost, why_failed
 from brns.tasks.worker import EvaluationError, WorkerError
 from brns.tasks.workers import Dask, Processes
@@ -245,6 +246,16 @@ def test_workers_start_and_import_outside_of_their_timeout_and_print_into_a_file
     finally:
         del gymnasium.registry["Registered-v0"]
     assert log.read_text().split("\n") == ["rows 13 once"] * 2 + [""]
+
+
+def test_a_registered_class_of_the_script_is_sent_to_workers(monkeypatch):
+    gymnasium = pytest.importorskip("gymnasium")
+    monkeypatch.setattr(sys.modules["__main__"], "Registered", lambda: None, raising=False)
+    mine = gymnasium.envs.registration.EnvSpec("Mine-v0", "__main__:Registered")
+    monkeypatch.setitem(gymnasium.registry, "Mine-v0", mine)
+    (spec,) = [each for each in map(pickle.loads, worker.registered()) if each.id == "Mine-v0"]
+    assert callable(spec.entry_point)
+    assert mine.entry_point == "__main__:Registered"
 
 
 def test_an_initializer_that_raises_is_told_once(capfd):
