@@ -375,9 +375,15 @@ def test_a_space_of_gymnasium_is_a_setting():
     assert part_to_json(spaces.Discrete(3, start=1))["start"] == 1
 
 
+def test_a_value_with_a_text_of_its_own_is_recorded():
+    one, other = (part_to_json(Held(jax.tree.structure(tree))) for tree in ([1], [1, 2]))
+    assert list(diff(one, other)) == ["value.value"]
+    refuse_unrecorded(Held(frozenset({pandas.Timestamp(0)})), "task")
+
+
 def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
     table = pandas.DataFrame({"a": [1]})
-    for held in ({table.a.iloc[0]: table}, frozenset({pandas.Timestamp(0)})):
+    for held in ({table.a.iloc[0]: table}, [table]):
         for kind in (Held, Plain):
             with pytest.raises(SettingsError, match="of which a record cannot keep the value"):
                 refuse_unrecorded(kind(held), "task")

@@ -60,7 +60,7 @@ def part_to_json(part: Any) -> Any:
         return {"name": function}
     else:
         inner = _settings_of(part)
-    if not inner and is_library_value(part):
+    if not inner and (is_library_value(part) or _is_told_by_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
     public = {key: value for key, value in inner.items() if not key.startswith("_")}
     return {"name": name, **{key: part_to_json(value) for key, value in public.items()}}
@@ -139,6 +139,15 @@ def is_library_value(thing: Any) -> bool:
     return library and type(thing).__eq__ is not object.__eq__
 
 
+def _is_told_by_repr(thing: Any) -> bool:
+    """Whether it compares by value, never changes and has a text of its own, such as JAX's
+    `PyTreeDef`.
+    """
+    kind = type(thing)
+    by_value = kind.__eq__ is not object.__eq__ and not dataclasses.is_dataclass(thing)
+    return by_value and kind.__hash__ is not None and kind.__repr__ is not object.__repr__
+
+
 def _is_value(thing: Any) -> bool:
     """Whether it is a value, not an object such as a simulator."""
     if isinstance(thing, Mapping):
@@ -180,9 +189,9 @@ def refuse_unrecorded(part: Any, name: str) -> None:
     """A `SettingsError`, which calls the part so, where it holds a value that `part_to_json` cannot
     tell from another one.
 
-    That is an object that compares by value, and has no public attribute that is a value itself;
-    and what is drawn from, a generator of random numbers or any other iterator. Other objects that
-    compare by identity, such as simulators, are no settings.
+    That is an object that compares by value, and has neither a text of its own nor a public
+    attribute that is a value itself; and what is drawn from, a generator of random numbers or any
+    other iterator. Other objects that compare by identity, such as simulators, are no settings.
     """
     if isinstance(part, functools.partial):
         inner = {"args": part.args, **part.keywords}
