@@ -78,6 +78,22 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     assert record.population(2).novelty.dtype == np.float32
 
 
+@pytest.fixture
+def other_generator():
+    jax.config.update("jax_default_prng_impl", "unsafe_rbg")
+    yield
+    jax.config.update("jax_default_prng_impl", "threefry2x32")
+
+
+@pytest.mark.usefixtures("other_generator")
+def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):
+    search = brns.NoveltySearch(Identity(), brns.PopulationKNN(k=2), **SIZES)
+    for record in brns.run(search, 2, seeds=3, out=tmp_path / "run", progress=False):
+        genotypes = record.column("offspring.genotype")
+        behaviors = 300 + 300 * genotypes[..., :2]
+        np.testing.assert_allclose(behaviors, record.column("offspring.descriptor"), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("mode", "value"),
     [

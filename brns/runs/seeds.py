@@ -38,9 +38,15 @@ so that one with quick individuals waits for no other"""
 
 
 def count_parallel_batches(task: Task, seeds: int) -> int:
-    """How many batches the seeds of a new run get: at most one a core, or one a device."""
+    """How many batches the seeds of a new run get: at most one a core, or one a device.
+
+    Seeds are not batched with JAX's generators that give a batch the numbers of one of its keys, as
+    rbg does: no genotype could be made again.
+    """
     if not task.traceable or isinstance(task, Sharded):
         return 1
+    if jax.config.jax_default_prng_impl != "threefry2x32":  # ty: ignore[missing-attribute]
+        return seeds
     return min(seeds, cores() if jax.default_backend() == "cpu" else jax.local_device_count())
 
 
