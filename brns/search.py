@@ -304,7 +304,7 @@ class NoveltySearch(eqx.Module):
         return MixedMutation((self.mutate,))
 
     @functools.cached_property
-    def _state_shapes(self) -> SearchState:
+    def state_shapes(self) -> SearchState:
         """A state of this search, of which the arrays are shapes alone."""
 
         def make(key: Key[Array, ""]) -> SearchState:
@@ -330,7 +330,7 @@ def _check_given(search: NoveltySearch, key: Any, *states: Any) -> None:
     for state in states:
         if not isinstance(state, SearchState):
             raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
-        check_shapes(search._state_shapes, state)
+        check_shapes(search.state_shapes, state)
 
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:

@@ -1,11 +1,10 @@
 """An estimator's states on disk: without what can be counted again from the generations."""
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
-from jaxtyping import Array, Key
 
 from brns.core import Compactable
 from brns.core.novelty import in_float32
@@ -52,12 +51,8 @@ class StateReader:
 
 def _stored_shapes(search: NoveltySearch) -> Any:
     """The shapes of what is stored of an estimator's state."""
-
-    def begin(key: Key[Array, ""]) -> Any:
-        return compact(search, search.estimator.init(search.task.behavior_space, key))
-
     with in_float32():
-        return eqx.filter_eval_shape(begin, jax.random.key(0))
+        return eqx.filter_eval_shape(partial(compact, search), search.state_shapes.estimator)
 
 
 def _descriptors_learned(record: Any, number: int) -> np.ndarray:
