@@ -381,6 +381,21 @@ def test_a_value_with_a_text_of_its_own_is_recorded():
     refuse_unrecorded(Held(frozenset({pandas.Timestamp(0)})), "task")
 
 
+def test_private_values_tell_what_compares_by_value_and_has_no_others():
+    class Spec:
+        """As jumanji's."""
+
+        def __init__(self, maximum):
+            self._maximum = maximum
+
+        def __eq__(self, other):
+            return self._maximum == other._maximum
+
+    one, other = (part_to_json(Held(Spec(maximum))) for maximum in (1, 2))
+    assert list(diff(one, other)) == ["value._maximum"]
+    refuse_unrecorded(Held(Spec(1)), "task")
+
+
 def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
     table = pandas.DataFrame({"a": [1]})
     for held in ({table.a.iloc[0]: table}, [table]):

@@ -62,8 +62,7 @@ def part_to_json(part: Any) -> Any:
         inner = _settings_of(part)
     if not inner and (is_library_value(part) or _is_told_by_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
-    public = {key: value for key, value in inner.items() if not key.startswith("_")}
-    return {"name": name, **{key: part_to_json(value) for key, value in public.items()}}
+    return {"name": name, **{key: part_to_json(value) for key, value in inner.items()}}
 
 
 SMALL = 64
@@ -113,11 +112,17 @@ def _function_name(part: Any) -> str | None:
 
 
 def _settings_of(part: Any) -> dict[str, Any]:
-    """The settings of an object by name: of a dataclass its fields, else its values."""
+    """The settings of an object by name: of a dataclass its fields, else its public values; of one
+    that compares by value and has only private ones, such as jumanji's specs, these.
+    """
     if dataclasses.is_dataclass(part):
         return {field.name: getattr(part, field.name) for field in public_fields(part)}
-    attributes = attributes_of(part).items()
-    return {name: value for name, value in attributes if name[0] != "_" and _is_value(value)}
+    attributes = attributes_of(part)
+    values = {name: value for name, value in attributes.items() if _is_value(value)}
+    public = {name: value for name, value in values.items() if name[0] != "_"}
+    by_value = type(part).__eq__ is not object.__eq__
+    told_by_private = by_value and not public and len(values) == len(attributes)
+    return values if told_by_private else public
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
