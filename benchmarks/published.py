@@ -2,8 +2,9 @@
 beside the published numbers.
 
     python benchmarks/published.py [--seeds 20] [--generations 10000] [--out results/published]
+    python benchmarks/published.py --seeds 0 --time
 
-Resumable: OUT/ gets a file a terms, method and seed;
+Resumable: OUT/ gets a file a terms, method and seed, and one of all times;
 then OUT.md and OUT.png are written of all that is there.
 """
 
@@ -49,6 +50,7 @@ from brns.tasks.projection import BOUND, CENTER
 
 INDIVIDUALS = 540
 STEP = 100  # generations between two points of a curve
+TURNS = 5
 CENTROIDS, SAMPLES = 10_000, 50_000
 TOLD = (216_000, 540_000, 1_080_000, 2_160_000, 5_400_000)
 METHODS = {
@@ -66,6 +68,7 @@ PEERS = {
     "pyribs, density descent": peers.DensityDescent(sigma=1.5),
     "pyribs, CMA-MAE": peers.CMAMAE(sigma=0.5),
 }  # with the settings of pyribs' examples/sphere.py
+REFERENCE = "counts, mixed"
 DISCOUNT = "discount model search, a neural network"
 PUBLISHED = {
     "folded": {
@@ -102,8 +105,8 @@ pyribs' methods have the settings of its `examples/sphere.py`, by which its tabl
 strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. They need
 `pip install 'brns[peers]'`.
 
-*Made by* is the number of the commit, versions and machine, listed below. CPU times may be compared
-within one number alone. A row with two numbers has seeds of both; the two differ in no setting.
+*Made by* is the number of the commit, versions and machine, listed below. A row with two numbers
+has seeds of both; the two differ in no setting.
 """
 COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds N`.
 With `--seeds 0` it writes this page of what is there."""
@@ -210,37 +213,70 @@ def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
             yield visited
 
 
+def stretches_of(terms: str, method: str, seed: int) -> Iterator[jax.Array | np.ndarray]:
+    return ours(terms, method, seed) if method in METHODS else theirs(method, seed)
+
+
 def curve(terms: str, method: str, seed: int, generations: int) -> dict:
-    """Coverage in percent every `STEP` generations,
-    and the CPU time of all after the first of them.
+    """Coverage in percent every `STEP` generations."""
+    stretches = itertools.islice(stretches_of(terms, method, seed), generations // STEP)
+    covered = [100 * float(visited.mean()) for visited in stretches]
+    return {"covered": covered, "made": describe_process()}
+
+
+def times() -> dict:
+    """CPU time of a generation in milliseconds: medians over stretches in which all take turns,
+    one more of each having compiled before.
     """
-    stretches = ours(terms, method, seed) if method in METHODS else theirs(method, seed)
-    covered, began = [], time.process_time()
-    for visited in itertools.islice(stretches, generations // STEP):
-        covered.append(100 * float(visited.mean()))
-        if len(covered) == 1:
-            began = time.process_time()  # the first has compiled
-    return {"covered": covered, "seconds": time.process_time() - began, "made": describe_process()}
+    folded = {("folded", method): method for method in [*METHODS, *PEERS]}
+    measures = {(f"{d} measures, shuffled", REFERENCE): f"{d} measures" for d in (10, 20, 50)}
+    named = folded | measures
+    running = {of: stretches_of(*of, seed=0) for of in named}
+    taken: dict[str, list[float]] = {name: [] for name in named.values()}
+    for _ in range(1 + TURNS):
+        for of, name in named.items():
+            began = time.process_time()
+            jax.block_until_ready(next(running[of]))
+            taken[name].append(1000 * (time.process_time() - began) / STEP)
+    medians = {name: float(np.median(each[1:])) for name, each in taken.items()}
+    return {"milliseconds": medians, "made": describe_process()}
 
 
-def page(found: dict[str, dict[str, list[dict]]], out: Path) -> str:
+def time_section(measured: dict, number: int) -> str:
+    rows = [["method", "ms"]]
+    for name, milliseconds in measured["milliseconds"].items():
+        rows.append([f"{REFERENCE}, {name}" if "measures" in name else name, f"{milliseconds:.1f}"])
+    return (
+        "## Time\n\nCPU time of a generation of 540 evaluations, all included: medians over "
+        f"{TURNS} stretches of {STEP} generations, from the {STEP}th on, in which the methods take "
+        f"turns in one process. Folded, or shuffled where it says measures. Made by {number}.\n\n"
+        + table(rows)
+    )
+
+
+def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Path) -> str:
     blocks = [TEXT, f"![Coverage over evaluations]({out.name}.png)"]
     makers: dict[str, int] = {}
+
+    def number_of(made: dict) -> int:
+        return makers.setdefault(text(made), len(makers) + 1)
+
     for terms, methods in found.items():
-        rows = [["method", *(f"{n:,}" for n in TOLD), "CPU s", "seeds", "made by"]]
+        rows = [["method", *(f"{n:,}" for n in TOLD), "seeds", "made by"]]
         for method, runs in methods.items():
             length = min(len(run["covered"]) for run in runs)
             curves = np.array([run["covered"][:length] for run in runs])
             at = [n // INDIVIDUALS // STEP - 1 for n in TOLD]
             cells = [told(curves[:, i]) if i < length else "" for i in at]
-            seconds = f"{np.mean([run['seconds'] for run in runs]):.0f}"
-            by = sorted({makers.setdefault(text(run["made"]), len(makers) + 1) for run in runs})
-            rows.append([method, *cells, seconds, str(len(runs)), ", ".join(map(str, by))])
+            by = sorted({number_of(run["made"]) for run in runs})
+            rows.append([method, *cells, str(len(runs)), ", ".join(map(str, by))])
         rows += [
-            [f"*{name}* (published)", *[""] * (len(TOLD) - 1), number, "", "20", ""]
+            [f"*{name}* (published)", *[""] * (len(TOLD) - 1), number, "20", ""]
             for name, number in PUBLISHED.get(terms, {}).items()
         ]
         blocks.append(f"## {terms.capitalize()}\n\n{table(rows)}")
+    if measured:
+        blocks.append(time_section(measured, number_of(measured["made"])))
     lines = [f"{number}. {maker}" for maker, number in makers.items()]
     return "\n\n".join([*blocks, "## Made by", "\n".join(lines), COMMAND]) + "\n"
 
@@ -280,8 +316,12 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=[*METHODS, *PEERS])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--generations", type=int, default=10_000)
+    parser.add_argument("--time", action="store_true", help="measure times, too")
     parser.add_argument("--out", type=Path, default=Path("results/published"))
     asked = parser.parse_args()
+    timing = asked.out / "time.json"
+    if asked.time:
+        write_bytes(timing, json.dumps(times()).encode())
     for seed in range(asked.seeds):
         for terms in asked.terms:
             for method in asked.methods:
@@ -291,8 +331,7 @@ def main() -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 run = curve(terms, method, seed, asked.generations)
                 write_bytes(path, json.dumps(run).encode())
-                found = f"{run['covered'][-1]:.2f} %, {run['seconds']:.0f} s"
-                print(terms, method, seed, found, flush=True)
+                print(f"{terms}, {method}, {seed}: {run['covered'][-1]:.2f} %", flush=True)
     runs: dict[str, dict[str, list[dict]]] = {}
     for terms in TERMS:
         for method in [*METHODS, *PEERS]:
@@ -300,7 +339,9 @@ def main() -> None:
             if files:
                 contents = [json.loads(file.read_bytes()) for file in files]
                 runs.setdefault(terms, {})[method] = contents
-    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(runs, asked.out).encode())
+    measured = json.loads(timing.read_bytes()) if timing.exists() else None
+    text_of_page = page(runs, measured, asked.out)
+    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), text_of_page.encode())
     save(picture(runs), asked.out.with_name(f"{asked.out.name}.png"))
 
 
