@@ -5,7 +5,8 @@
 Needs the dependency group `others`, whose versions are pinned, in an environment of its own:
 `uv pip install -e . --group others`. Resumable: what a method evaluated with a seed is a file in
 runs/others. OUT.csv gets its rows when a world is done, and keeps those of worlds that were not
-asked for; the page OUT.md is written of all of them at the end. OUT is by default results/others.
+asked for; the page OUT.md is written of all of them at the end, and alone with `--worlds` and no
+name. OUT is by default results/others.
 
 Coverage is counted twice: in a grid over the last two numbers of the behavior, as the world's users
 do, and in a tessellation of the descriptor's own space: k-means over what all methods evaluated
@@ -364,10 +365,23 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
     return table(lines)
 
 
+def of_one_commit(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """A world's rows of the commit at which most methods ran, and most often."""
+    here = [row for row in rows if row["world"] == name]
+
+    def methods_and_rows(commit: str) -> tuple[int, int]:
+        methods = [row["method"] for row in here if row["commit"] == commit]
+        return len(set(methods)), len(methods)
+
+    chosen = max(sorted({row["commit"] for row in here}), key=methods_and_rows)
+    return [row for row in here if row["commit"] == chosen]
+
+
 def time_table(rows: list[dict[str, Any]], names: list[str]) -> str:
     lines = [["method", *names]]
+    comparable = {name: of_one_commit(rows, name) for name in names}
     for method in methods_of(rows):
-        seconds = (by_method(rows, name, "seconds")[method] for name in names)
+        seconds = (by_method(comparable[name], name, "seconds")[method] for name in names)
         lines.append([method, *(f"{np.median(each):.3g}" if each else "" for each in seconds)])
     return table(lines)
 
@@ -401,14 +415,15 @@ def text(rows: list[dict[str, Any]]) -> str:
             "## Share of the descriptor's own space",
             coverage_table(rows, names, "tiles"),
             "## Seconds a run, median of wall time",
-            "On one core, without the first generation, in which JAX compiles.",
+            "On one core, without the first generation, in which JAX compiles. Times of one world "
+            "are of one commit.",
             time_table(rows, names),
             "## The worlds",
             world_table(rows, names),
             "Archives of pyribs have the world's grid where the behavior has two numbers, "
             f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
             "evaluations of these worlds, as far as we know, so that there is none beside ours.",
-            provenance_text(f"Runs: {commits}."),
+            provenance_text(f"Runs: `python benchmarks/others.py` at commits {commits}."),
             "",
         ]
     )
