@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import jaxtyping
 import numpy as np
+import pandas
 import pytest
 from jax.experimental import io_callback
 from searches import Distance
@@ -32,6 +33,14 @@ def test_what_a_sound_task_gave_is_told(capsys):
     assert told.startswith("Even is sound. Of 8 random genotypes of 5 genes:\n")
     assert words in told
     assert told.endswith("fitness from 2.5 to 2.5, 8 solved, 0 failed\n")
+
+
+def test_a_setting_that_a_record_cannot_keep_is_told_before_a_run():
+    class Held(HostIdentity):
+        value: object = None
+
+    with pytest.raises(ValueError, match=r"task.value is a DataFrame, of which a record cannot"):
+        check_task(Held(value=pandas.DataFrame({"a": [1]})))
 
 
 # Tasks. Each is the sound world with one fault.

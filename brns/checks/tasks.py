@@ -13,6 +13,7 @@ from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
+from brns.settings.description import refuse_unrecorded
 
 
 def check_task(
@@ -20,11 +21,11 @@ def check_task(
 ) -> None:
     """Raise a `ValueError` that says what is wrong with a task, or print what it gave.
 
-    Evaluates `n` uniform genotypes and checks: shapes and types; descriptors inside the behavior
-    space and finite fitness; the same bits for the same genotypes and key; row i depends on
-    genotype i alone (in another order, beside others, in other batches); a traceable task gives
-    compiled what it gives uncompiled. A simulator of exactly 64 worlds is checked by
-    `check_task(task, n=64, sizes=())`.
+    Evaluates `n` uniform genotypes and checks: settings that a record can keep; shapes and types;
+    descriptors inside the behavior space and finite fitness; the same bits for the same genotypes
+    and key; row i depends on genotype i alone (in another order, beside others, in other batches);
+    a traceable task gives compiled what it gives uncompiled. A simulator of exactly 64 worlds is
+    checked by `check_task(task, n=64, sizes=())`.
 
     Batches may round differently: all rows must agree to 0.1 %, in a smaller batch, or compiled,
     half of them.
@@ -41,6 +42,7 @@ def check_task(
     """
     check_part("task", task, Task)
     check_spaces(task)
+    refuse_unrecorded(task, "task")
     name, box = f"{type(task).__name__}.evaluate", task.behavior_space
     draw, key = jax.random.split(jax.random.key(0))
     genotypes = task.genotype_space.uniform(draw, n)
