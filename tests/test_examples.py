@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -150,35 +150,31 @@ def test_python_of_the_documentation(page, tmp_path):
     run(script, tmp_path)
 
 
+class Pruned(Exception):
+    pass
+
+
 @pytest.mark.slow
 def test_a_sweep_of_the_documentation_prunes(tmp_path, monkeypatch):
     """With a stand-in for Optuna that prunes its second trial at once."""
-    ended = []
-
-    class Pruned(Exception):
-        pass
+    trials = []
 
     def optimize(objective, n_trials):
         for number in range(n_trials):
-            trial = SimpleNamespace(
-                number=number,
-                suggest_float=lambda name, low, high, log, number=number: low + number,
-                report=lambda value, step: ended.append(step),
-                should_prune=lambda number=number: number == 1,
-            )
+            trial = MagicMock(number=number)
+            trial.suggest_float.return_value = 1.0 + number
+            trial.should_prune.return_value = number == 1
+            trials.append(trial)
             with contextlib.suppress(Pruned):
                 assert 0 < objective(trial) < 1
 
-    optuna = SimpleNamespace(
-        TrialPruned=Pruned,
-        pruners=SimpleNamespace(MedianPruner=lambda: None),
-        create_study=lambda direction, pruner: SimpleNamespace(optimize=optimize),
-    )
+    optuna = MagicMock(TrialPruned=Pruned)
+    optuna.create_study.return_value.optimize = optimize
     monkeypatch.setitem(sys.modules, "optuna", optuna)
     monkeypatch.chdir(tmp_path)
     (block,) = (block for block in blocks(PAGES["python"], "python") if "optuna" in block)
     exec(block, {"brns": brns})
-    assert ended == [*range(41), 0, *range(41)]
+    assert [trial.report.call_count for trial in trials] == [41, 1, 41]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """JAX's own settings: in double precision and without compiling a search runs like any other."""
 
+import contextlib
 import itertools
 
 import equinox as eqx
@@ -15,6 +16,7 @@ from brns.runs.seeds import to_host
 
 KEY = jax.random.key(0)
 SIZES = {"population_size": 6, "offspring_size": 6}
+REDRAW = brns.UniformResampling()
 
 
 SELECTIONS = itertools.cycle([brns.Elitist(), brns.NSGA2(), brns.Generational()])
@@ -61,37 +63,32 @@ class Fine(Identity):
         return super().evaluate(genotypes, key)._replace(solved=nearly > 1)
 
 
-@pytest.fixture
-def double_precision():
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", False)
+@contextlib.contextmanager
+def configured(name, value):
+    """JAX's setting, of all threads."""
+    before = getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
-@pytest.mark.usefixtures("double_precision")
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
-    search = brns.NoveltySearch(
-        Fine(), brns.PopulationKNN(k=2), mutate=brns.UniformResampling(), **SIZES
-    )
-    (record,) = brns.run(search, 2, out=tmp_path / "run", progress=False)
-    assert record.population(2).solved.all()
-    assert record.population(2).novelty.dtype == np.float32
+    fine = brns.NoveltySearch(Fine(), brns.PopulationKNN(k=2), mutate=REDRAW, **SIZES)
+    with configured("jax_enable_x64", True):
+        (record,) = brns.run(fine, 2, out=tmp_path / "run")
+        assert record.population(2).solved.all()
+        assert record.population(2).novelty.dtype == np.float32
 
 
-@pytest.fixture
-def other_generator():
-    jax.config.update("jax_default_prng_impl", "unsafe_rbg")
-    yield
-    jax.config.update("jax_default_prng_impl", "threefry2x32")
-
-
-@pytest.mark.usefixtures("other_generator")
 def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):
     search = brns.NoveltySearch(Identity(), brns.PopulationKNN(k=2), **SIZES)
-    for record in brns.run(search, 2, seeds=3, out=tmp_path / "run", progress=False):
-        genotypes = record.column("offspring.genotype")
-        behaviors = 300 + 300 * genotypes[..., :2]
-        np.testing.assert_allclose(behaviors, record.column("offspring.descriptor"), rtol=1e-5)
+    with configured("jax_default_prng_impl", "unsafe_rbg"):
+        for record in brns.run(search, 2, seeds=3, out=tmp_path / "run"):
+            genotypes = record.column("offspring.genotype")
+            behaviors = 300 + 300 * genotypes[..., :2]
+            np.testing.assert_allclose(behaviors, record.column("offspring.descriptor"), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +116,9 @@ def test_a_mode_of_jax_that_cannot_be_is_named(mode, value):
 @pytest.mark.slow
 def test_a_search_runs_without_compiling():
     """Arrays on the host, such as those of a record, are NumPy's then."""
-    estimator = brns.VisitCounts(grids=2, rows=4)
-    search = brns.NoveltySearch(HostIdentity(), estimator, mutate=brns.UniformResampling(), **SIZES)
+    search = brns.NoveltySearch(
+        HostIdentity(), brns.VisitCounts(grids=2, rows=4), mutate=REDRAW, **SIZES
+    )
     state = to_host(search.init(KEY))
     with jax.disable_jit():
         after, _ = search.step(state, KEY)

@@ -3,7 +3,8 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from keys import recorded_keys, reused_keys
+import pytest
+from jax._src import random as jax_random
 from searches import Distance
 from worlds import HostIdentity
 
@@ -15,12 +16,12 @@ BOX = Box([-1.0] * 5, [1.0] * 5)
 KEY = jax.random.key(3)
 EVALUATED = []
 OPERATORS = [
-    *brns.MixedMutation().operators,
     brns.GaussianMutation(),
     brns.UniformResampling(),
     brns.MixedMutation(),
     brns.MixedMutation((brns.GaussianMutation(),)),
 ]
+"""The first mixture has the other operators."""
 FOUNDERS = [brns.UniformFounders(), brns.LayerFounders((4, 1))]
 ESTIMATORS = [
     brns.VisitCounts(grids=4, rows=16),
@@ -31,28 +32,56 @@ ESTIMATORS = [
 ]
 
 
-def test_the_record_of_keys_sees_each_kind_of_reuse():
-    with recorded_keys() as uses:
-        jax.random.normal(KEY)
+@pytest.fixture(scope="module")
+def uses():
+    """What is done with keys meanwhile: drawn from, split, or folded with a number."""
+    jax.clear_caches()  # what was traced before records nothing
+    uses, names = [], ("random_bits", "random_split", "random_fold_in")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            patch.setattr(jax_random.prng, name, recording(name, uses))
+        yield uses
         jax.effects_barrier()
-        assert len(uses) == 1
-        assert not reused_keys(uses)
-        uses.clear()
-        jax.jit(lambda k: jax.random.normal(k) + jax.random.uniform(k))(KEY)
-        jax.effects_barrier()
-        assert reused_keys(uses)
-        uses.clear()
-        jax.random.normal(jax.random.fold_in(KEY, 0))
-        jax.random.normal(jax.random.split(KEY)[0])
-    assert reused_keys(uses)
+    jax.clear_caches()
 
 
-def check_each_used_once(uses, part):
-    """None of a part's keys was used twice; the next part's uses are recorded anew."""
+def recording(name, uses):
+    """A function of JAX's, whose uses are noted whenever the compiled program runs."""
+    original = getattr(jax_random.prng, name)
+
+    def use(key, *arguments, **settings):
+        number = arguments if name == "random_fold_in" else ()
+        jax.debug.callback(
+            lambda words, *number: uses.append((name, *map(int, (*words, *number)))),
+            jax.random.key_data(key),
+            *number,
+        )
+        return original(key, *arguments, **settings)
+
+    return use
+
+
+def reused_keys(uses):
+    """The keys that were drawn from or split twice, both, or one of them beside folding;
+    the next uses are noted anew."""
     jax.effects_barrier()
-    assert uses, part
-    assert not reused_keys(uses), part
+    assert uses
+    consumed = [use[1:3] for use in uses if use[0] != "random_fold_in"]
+    folded = [use[1:] for use in uses if use[0] == "random_fold_in"]
     uses.clear()
+    twice = {key for key in consumed if consumed.count(key) > 1}
+    twice |= {use[:2] for use in folded if folded.count(use) > 1}
+    return twice | ({use[:2] for use in folded} & set(consumed))
+
+
+def test_the_record_of_keys_sees_each_kind_of_reuse(uses):
+    jax.random.normal(KEY)
+    assert not reused_keys(uses)
+    jax.jit(lambda k: jax.random.normal(k) + jax.random.uniform(k))(KEY)
+    assert reused_keys(uses)
+    jax.random.normal(jax.random.fold_in(KEY, 0))
+    jax.random.normal(jax.random.split(KEY)[0])
+    assert reused_keys(uses)
 
 
 class Drawing(Distance):
@@ -74,41 +103,37 @@ class Shaken(HostIdentity):
         return super().evaluate(genotypes, key)
 
 
-def test_each_part_uses_each_key_once():
-    behaviors = BOX.uniform(jax.random.key(9), 6)
-    with recorded_keys() as uses:
-        for mutate in OPERATORS[6:]:  # the mixture has those before
-            jax.jit(mutate)(KEY, jnp.zeros((6, 5)), BOX)
-            check_each_used_once(uses, mutate)
-        for founders in FOUNDERS:
-            founders(KEY, 6, BOX)
-            check_each_used_once(uses, founders)
-        for estimator in ESTIMATORS:
-            if isinstance(estimator, brns.PopulationKNN):
-                continue  # draws nothing
-            state = eqx.filter_jit(estimator.init)(BOX, KEY)
-            learned = brns.Generation.from_descriptors(behaviors, 1)
-            eqx.filter_jit(estimator.update)(state, learned, jax.random.key(4))
-            check_each_used_once(uses, estimator)
-        estimators._run_three_generations(Drawing(), 2, 6)
-        check_each_used_once(uses, "check_estimator")
+def test_each_part_uses_each_key_once(uses):
+    for mutate in OPERATORS:
+        jax.jit(mutate)(KEY, jnp.zeros((6, 5)), BOX)
+        assert not reused_keys(uses), mutate
+    for founders in FOUNDERS:
+        founders(KEY, 6, BOX)
+        assert not reused_keys(uses), founders
+    learned = brns.Generation.from_descriptors(jnp.linspace(-1.0, 1.0, 30).reshape(6, 5), 1)
+    for estimator in ESTIMATORS:
+        if isinstance(estimator, brns.PopulationKNN):
+            continue  # draws nothing
+        state = eqx.filter_jit(estimator.init)(BOX, KEY)
+        eqx.filter_jit(estimator.update)(state, learned, jax.random.key(4))
+        assert not reused_keys(uses), estimator
+    estimators._run_three_generations(Drawing(), 2, 6)
+    assert not reused_keys(uses), "check_estimator"
 
 
-def test_a_search_uses_each_key_once():
+def test_a_search_uses_each_key_once(uses):
     """From the founders to the second generation: drawn, evaluated, selected and learned."""
-    with recorded_keys() as uses:
-        search = brns.NoveltySearch(Shaken(), Drawing(), 6, 6, brns.UniformResampling())
-        state = search.init(KEY)
-        for _ in range(2):
-            state, _ = search.step(state, KEY)
-        check_each_used_once(uses, search)
+    search = brns.NoveltySearch(Shaken(), Drawing(), 6, 6, brns.UniformResampling())
+    state = search.init(KEY)
+    for _ in range(2):
+        state, _ = search.step(state, KEY)
+    assert not reused_keys(uses)
 
 
-def test_a_task_is_checked_with_a_key_that_draws_no_genotypes():
+def test_a_task_is_checked_with_a_key_that_draws_no_genotypes(uses):
     """The key of the evaluations is one and the same, as the check demands."""
     EVALUATED.clear()
-    with recorded_keys() as uses:
-        brns.check_task(Shaken())
+    brns.check_task(Shaken())
     (key,) = set(EVALUATED)
     assert [use[1:] for use in uses].count(key) == len(EVALUATED)
     assert reused_keys(uses) == {key}

@@ -18,7 +18,6 @@ from brns import (
     Crossover,
     MixedMutation,
     NoveltySearch,
-    PlanarArm,
     PolynomialMutation,
     UniformResampling,
 )
@@ -244,27 +243,25 @@ def test_sizes_that_are_none_are_refused(size):
         search(**{size: 0})
 
 
-@pytest.mark.parametrize("rows", [slice(1, None), slice(0), jnp.array([0, 1, 2, 3, 4, 5, 0])])
-def test_tell_takes_all_that_were_asked_for_and_no_others(run, rows):
+def test_tell_takes_all_that_were_asked_for_and_no_others(run):
     """Ids are numbered by `offspring_size`: fewer would get those of others."""
     experiment, state = search(), run[0][0]
-    offspring = take(experiment.ask(state, KEY), rows)
+    offspring = experiment.ask(state, KEY)
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
-    with pytest.raises(
-        ValueError, match=r"tell needs all 6 offspring .* got \([507], 5\) \(genotype"
+    ragged = offspring._replace(parent=jnp.zeros(5, jnp.int32))
+    for wrong, got in (
+        (take(offspring, slice(1, None)), r"\(5, 5\) \(genotype"),
+        (take(offspring, jnp.array([0, 1, 2, 3, 4, 5, 0])), r"\(7, 5\) \(genotype"),
+        (ragged, r"\(5,\) \(parent\)"),
     ):
-        experiment.tell(state, offspring, evaluation, KEY)
-    ragged = experiment.ask(state, KEY)._replace(parent=jnp.zeros(5, jnp.int32))
-    with pytest.raises(ValueError, match=r"got \(5,\) \(parent\)"):
-        experiment.tell(state, ragged, evaluation, KEY)
+        with pytest.raises(ValueError, match=rf"tell needs all 6 offspring .* got {got}"):
+            experiment.tell(state, wrong, evaluation, KEY)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda it, state: it.init(0), r"key must be .*jax.random.key\(0\); got 0"),
-        (lambda it, state: it.step(state, 1), "key must be .* got 1"),
-        (lambda it, state: it.ask(state, np.int64(2)), "key must be .*2"),
         (lambda it, state: it.step(KEY, state), "key must be .* got SearchState"),
         (lambda it, state: it.ask(None, KEY), "state must be what init, step or tell gave; got No"),
         (lambda it, state: it.tell((state, 1), None, None, KEY), r"state must be .*got \(Search"),
@@ -281,19 +278,17 @@ def test_what_is_no_key_state_or_offspring_is_named(run, call, message, monkeypa
     ("changes", "message"),
     [
         ({"population_size": 9}, r"population.genotype has shape \(9, 5\); got \(8, 5\)"),
-        ({"task": PlanarArm(5, "joints")}, r"population.descriptor .*\(8, 10\); got \(8, 2\)"),
         ({"estimator": ArchiveKNN(capacity=7)}, r"estimator.descriptor .*\(7, 2\); got none"),
         ({"mutate": MixedMutation()}, r"credit has shape \(6,\); got \(1,\)"),
     ],
 )
-def test_a_state_of_another_search_is_refused(run, changes, message):
+def test_a_state_of_another_search_is_refused(run, changes, message, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     other, state = search(**changes), run[0][1]
-    offspring = other.ask(other.init(KEY), KEY)
-    evaluation = other.task.evaluate(offspring.genotype, KEY)
     for call in (
         lambda: other.ask(state, KEY),
         lambda: other.step(state, KEY),
-        lambda: other.tell(state, offspring, evaluation, KEY),
+        lambda: other.tell(state, None, None, KEY),
     ):
         with pytest.raises(ValueError, match=f"state must be one of this search.*{message}"):
             call()

@@ -22,6 +22,7 @@ import pandas
 import pydantic
 import pytest
 from gymnasium import spaces
+from searches import search
 from worlds import HostIdentity, Identity
 
 import brns
@@ -61,16 +62,12 @@ def test_every_part_tells_its_settings_and_is_rebuilt(part):
 
 
 @pytest.mark.parametrize("world", parts("world"))
-def test_every_world_has_every_estimator_and_the_default_operator(world):
-    for name, part in parts("estimator", "preset").items():
-        search = make_search(world, name)
-        assert type(search.task) is parts("world")[world].load()
-        assert type(search.estimator) is getattr(brns, part.attribute)
-        is_papers = part_to_json(search.estimator) == part_to_json(paper_recognition())
-        assert is_papers == (name == "paper")
-    usual = brns.NoveltySearch(brns.PlanarArm())
-    assert part_to_json(make_search(world).estimator) == part_to_json(usual.estimator)
-    assert part_to_json(make_search(world).mutate) == part_to_json(usual.mutate)
+def test_every_world_has_the_default_estimator_and_operator_and_the_papers_estimator(world):
+    search, usual = make_search(world), brns.NoveltySearch(brns.PlanarArm())
+    assert part_to_json(search.estimator) == part_to_json(usual.estimator)
+    assert part_to_json(search.mutate) == part_to_json(usual.mutate)
+    paper = make_search(world, "paper").estimator
+    assert part_to_json(paper) == part_to_json(paper_recognition())
 
 
 @pytest.mark.parametrize(("world", "archive"), [("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))])
@@ -89,33 +86,6 @@ def test_an_experiment_is_rebuilt_with_all_that_was_changed():
         assert getattr(again, part) == getattr(SEARCH, part)
 
 
-class Stranger(eqx.Module):
-    size: int = 3
-
-
-@pytest.mark.parametrize(
-    ("description", "message"),
-    [
-        (part_to_json(Stranger()), r"'Stranger' is not in brns.* search=\.\.\."),
-        ({"name": "os.system"}, "not in brns"),
-        ({"name": "ArchiveKNN", "k": "many"}, r"ArchiveKNN.k: .*integer.*; got 'many'"),
-    ],
-)
-def test_what_cannot_be_rebuilt_is_refused(description, message):
-    with pytest.raises(SettingsError, match=message):
-        part_from_json(description)
-
-
-class Throw:
-    """An own task that is not a dataclass."""
-
-    traceable = False
-
-    def __init__(self, gain):
-        self.gain, self.wind, self.table = gain, (1.0, 2.0), np.arange(100.0)
-        self.simulator, self._calls = object(), 0
-
-
 def test_a_description_is_plain_json():
     described = part_to_json(brns.PolynomialMutation(eta=5.0))
     assert described == {"name": "PolynomialMutation", "eta": 5.0, "rate": 0.1}
@@ -123,12 +93,10 @@ def test_a_description_is_plain_json():
     assert part_to_json(Identity())["behavior_space"] == space
     assert part_to_json(through_json) == {"name": "through_json"}
     assert part_to_json([(1, None), "a", True]) == [[1, None], "a", True]
-    assert part_to_json(object()) == {"name": "object"}
-    described = through_json(part_to_json(Throw(0.5)))
-    # not the simulator, nor what begins with _
-    assert set(described) == {"name", "gain", "wind", "table"}
-    assert (described["gain"], described["wind"]) == (0.5, [1.0, 2.0])
-    assert part_to_json(Throw(0.5)) != part_to_json(Throw(0.6))
+    assert part_to_json("stra\udcdfe") == r"stra\udcdfe"  # names of files may be any bytes
+    # Neither a simulator nor what begins with _ is a setting.
+    assert part_to_json(Plain(object())) == {"name": "Plain"}
+    assert part_to_json(Slotted(2.0)) == {"name": "Slotted", "gain": 2.0}
 
 
 def test_large_arrays_are_described_by_a_digest_of_their_content():
@@ -248,17 +216,13 @@ REBUILT = [
     (Legs.LEFT, Legs.LEFT | Legs.RIGHT),
     (pathlib.Path("a.xml"), pathlib.Path("b.xml")),
     (b"a", b"b"),
-    (frozenset({1, 2}), frozenset({1, 3})),
     ({"a", "b"}, {"a", "c"}),
     (frozenset({(1, 2)}), frozenset({(1, 3)})),
-    ({"a": 1}, {"a": 2}),
     ({1: (Ground.FLAT,)}, {1: (Ground.STEEP,)}),
-    ((Ground.FLAT, 1), (Ground.STEEP, 1)),
 ]
 KEPT = [
     (bytes(100), bytes(101)),
     (range(3), range(4)),
-    (1 + 2j, 1 + 3j),
     (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
     (math.sin, math.cos),
     tuple(eqx.nn.Linear(2, 2, key=jax.random.key(seed)) for seed in range(2)),
@@ -267,13 +231,9 @@ KEPT = [
 PAIRS = [
     *REBUILT,
     *KEPT,
-    (collections.deque([1]), collections.deque([2])),
-    (np.array([1 + 1j]), np.array([1 + 2j])),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
-    (np.zeros(100), np.zeros(100, int)),
     (np.zeros(3), np.zeros(3, np.float32)),
     (np.zeros((0, 2)), np.zeros((0, 3))),
-    (np.zeros(2, [("a", "f4")]), np.zeros(2, [("b", "f4")])),
     (jax.random.key(0, impl="rbg"), jax.random.key(0, impl="unsafe_rbg")),
     (operator.itemgetter(0), operator.itemgetter(1)),
     (collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1)),
@@ -281,11 +241,12 @@ PAIRS = [
     (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
     (jax.random.key(0), jax.random.key(1)),
     (functools.partial(max, 1), functools.partial(max, 2)),
-    (functools.partial(Throw, gain=0.5), functools.partial(Throw, gain=0.6)),
+    (functools.partial(Plain, value=0.5), functools.partial(Plain, value=0.6)),
     (Config(), Config(2.0)),
-    (float("nan"), 1.0),
     (Model(), Model(gain=2.0)),
     (spaces.Box(-1, 1), spaces.Box(-2, 1)),
+    (jax.tree.structure([1]), jax.tree.structure([1, 2])),
+    (frozenset({pandas.Timestamp(0)}), frozenset({pandas.Timestamp(1)})),
 ]
 
 
@@ -317,7 +278,7 @@ def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
         part_from_json(through_json(part_to_json(Held(other))), Held(one))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool"])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_a_small_array_is_rebuilt_with_its_type(dtype):
     held, wanted = Held(np.zeros((2, 2), dtype)), np.array([[0, 1], [1, 1]], dtype)
     again = part_from_json(through_json(part_to_json(Held(wanted))), held).value
@@ -325,18 +286,16 @@ def test_a_small_array_is_rebuilt_with_its_type(dtype):
     assert again.dtype == wanted.dtype
 
 
-draws = np.random
-GENERATORS = (draws.default_rng, draws.RandomState, draws.PCG64, draws.SeedSequence, random.Random)
-ITERATORS = (itertools.count, lambda n: iter([n]), lambda n: (row for row in range(n)))
+GENERATORS = [np.random.default_rng, np.random.RandomState, np.random.PCG64]
+GENERATORS += [np.random.SeedSequence, random.Random, itertools.count]
 
 
 @pytest.mark.parametrize("kind", [Held, Plain])
-@pytest.mark.parametrize("draw", [*GENERATORS, *ITERATORS])
+@pytest.mark.parametrize("draw", GENERATORS)
 def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
+    message = r"draw from its beginning again: .*default_rng\(jax"
     for value in (draw(0), {"draws": [draw(0)]}):
-        with pytest.raises(
-            SettingsError, match=r"draw from its beginning again: .*default_rng\(jax"
-        ):
+        with pytest.raises(SettingsError, match=message):
             refuse_unrecorded(kind(value), "task")
 
 
@@ -349,11 +308,19 @@ def test_of_a_part_that_is_another_the_change_tells_what_it_has():
     )
 
 
-def test_what_is_no_dataclass_cannot_be_set_and_an_unknown_member_is_told():
-    with pytest.raises(SettingsError, match="Plain is no dataclass, and value of it cannot be set"):
-        part_from_json(part_to_json(Plain(2)), Plain(1))
-    with pytest.raises(SettingsError, match="Ground has no HILLY; it has FLAT, STEEP"):
-        part_from_json({"name": "Ground", "member": "HILLY"}, Ground.FLAT)
+@pytest.mark.parametrize(
+    ("description", "original", "message"),
+    [
+        (part_to_json(Identity()), None, r"'Identity' is not in brns.* search=\.\.\."),
+        ({"name": "os.system"}, None, "not in brns"),
+        ({"name": "ArchiveKNN", "k": "many"}, None, r"ArchiveKNN.k: .*integer.*; got 'many'"),
+        (part_to_json(Plain(2)), Plain(1), "Plain is no dataclass, and value of it cannot be set"),
+        ({"name": "Ground", "member": "HILLY"}, Ground.FLAT, "no HILLY; it has FLAT, STEEP"),
+    ],
+)
+def test_what_cannot_be_rebuilt_is_refused(description, original, message):
+    with pytest.raises(SettingsError, match=message):
+        part_from_json(description, original)
 
 
 def test_nan_is_the_same_setting_as_nan():
@@ -363,22 +330,8 @@ def test_nan_is_the_same_setting_as_nan():
     assert non_defaults(brns.PolynomialMutation()) == {}
 
 
-def test_slots_are_settings_and_names_of_any_bytes_are_text():
-    assert part_to_json(Slotted(2.0)) == {"name": "Slotted", "gain": 2.0}
-    assert part_to_json("stra\udcdfe") == r"stra\udcdfe"
-
-
-def test_a_space_of_gymnasium_is_a_setting():
-    """It has a shape and a dtype, as an array has."""
-    one, other = (through_json(part_to_json(Held(spaces.Box(low, 1, (2,))))) for low in (-1, -2))
-    assert list(diff(one, other)) == ["value.low"]
-    assert part_to_json(spaces.Discrete(3, start=1))["start"] == 1
-
-
-def test_a_value_with_a_text_of_its_own_is_recorded():
-    one, other = (part_to_json(Held(jax.tree.structure(tree))) for tree in ([1], [1, 2]))
-    assert list(diff(one, other)) == ["value.value"]
-    refuse_unrecorded(Held(frozenset({pandas.Timestamp(0)})), "task")
+class Valued(HostIdentity):
+    value: Any = None
 
 
 def test_private_values_tell_what_compares_by_value_and_has_no_others():
@@ -403,13 +356,6 @@ def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
             with pytest.raises(SettingsError, match="of which a record cannot keep the value"):
                 refuse_unrecorded(kind(held), "task")
     with pytest.raises(SettingsError, match=r"search.task.value is a DataFrame, of which"):
-        brns.run(host_of(table), 1, out=tmp_path / "run")
+        brns.run(search(Valued(value=table)), 1, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
     refuse_unrecorded(Held((object(), {"simulator": object()})), "task")
-
-
-def host_of(value):
-    class Task(HostIdentity):
-        value: Any = None
-
-    return brns.NoveltySearch(Task(value=value), brns.PopulationKNN(k=2), 8, 6)

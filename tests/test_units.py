@@ -22,7 +22,7 @@ SCALED = [each for each in ESTIMATORS if not isinstance(each, brns.ArchiveKNN | 
 @pytest.mark.parametrize("mutate", OPERATORS, ids=lambda each: type(each).__name__)
 def test_mutants_are_the_same_in_another_unit(mutate):
     low, high = np.array([-1.0, 0.0, 0.5]), np.array([1.0, 2.0, 8.0])
-    genotypes = Box(low, high).uniform(jax.random.key(0), 6)
+    genotypes = Box(low, high).uniform(jax.random.key(0), 60)  # ten of each operator of a mixture
     usual = mutate(jax.random.key(3), genotypes, Box(low, high))
     for unit in UNITS:
         scaled = mutate(jax.random.key(3), unit * genotypes, Box(unit * low, unit * high))
@@ -56,14 +56,6 @@ def test_novelty_is_the_same_in_another_unit_or_follows_it(estimator):
 def test_crowding_is_that_of_the_largest_numbers_too():
     objectives = jnp.array([[-3e38, 3e38], [0.0, 0.0], [3e38, -3e38]])
     assert_array_equal(crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf])
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(0.0, 1e-31), (0.0, 1e-42), (-1e31, 0.0), (1e30, 3e30), (1.0, np.nan)]
-)
-def test_a_box_that_arithmetic_cannot_use_is_refused_with_its_limits(low, high):
-    with pytest.raises(ValueError, match=r"within 1e\+30 of 0 and at least 1e-30 apart"):
-        Box([0.0, low], [1.0, high])
 
 
 def test_behaviors_beyond_float32_end_a_run_with_their_size(tmp_path):

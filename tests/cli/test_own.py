@@ -17,7 +17,7 @@ from brns import Processes, VisitCounts
 class Lonely(eqx.Module):
     genes: int = 3
     """how many genes"""
-    traceable = True
+    traceable = False
 
     @property
     def genotype_space(self):
@@ -124,7 +124,8 @@ def test_figure_report_and_movie_take_the_search(folder):
 
 def test_an_error_in_own_code_is_told_with_its_place(folder):
     done = call("run", "lonely_world:strange", "--out", "strange", folder=folder, status=2)
-    assert "brns: KeyError('no such wall')\nIt was raised in your code:" in done.stderr
+    assert done.stderr.startswith("brns: KeyError('no such wall')\n")
+    assert "\nIt was raised in your code:" in done.stderr
     assert 'lonely_world.py", line 32, in evaluate' in done.stderr
 
 
@@ -157,20 +158,19 @@ def test_an_own_run_goes_on_with_its_search(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "changes", "workers", "shape"),
+    ("name", "changes", "shape"),
     [
-        ("search", ["task.genes=4"], (), (6, 4)),
-        ("spread", ["population_size=5", "mutate=redraw"], (1,), (5, 3)),
+        ("search", ["task.genes=4"], (6, 4)),
+        ("spread", ["population_size=5", "mutate=redraw"], (5, 3)),
     ],
 )
-def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(
-    name, changes, workers, shape, folder
+def test_a_resumed_own_search_has_the_settings_and_operators_of_its_run(
+    name, changes, shape, folder
 ):
     own, out = f"lonely_world:{name}", f"set-{name}"
-    changes = [word for change in changes for word in ("--set", change)]
-    call("run", own, "--generations", 1, "--out", out, *changes, folder=folder)
-    workers = [word for number in workers for word in ("--workers", number)]
-    call("resume", out, "--generations", 2, *workers, "--search", own, folder=folder)
+    sets = [f"--set={change}" for change in changes]
+    call("run", own, "--generations", 1, "--out", out, *sets, folder=folder)
+    call("resume", out, "--generations", 2, "--search", own, folder=folder)
     assert Record(folder / out).population(2).genotype.shape == shape
 
 

@@ -5,11 +5,12 @@ import re
 import runpy
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from searches import HOST
+from test_examples import PAGES, blocks
 
 import brns
 from brns.pictures import FIGURES
@@ -84,53 +85,30 @@ def test_no_line_of_code_is_cut_off_and_every_block_can_be_copied(browser, built
         assert tab.locator(".highlight .copy").count() == blocks
 
 
-class Logged:
-    """Stands in for the loggers of other packages: what was logged, by step."""
-
-    def __init__(self):
-        self.rows, self.folders = {}, []
-
-    def __call__(self, *_, **__):
-        return self
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def log(self, row, step):
-        self.rows.setdefault(step, {}).update(row)
-
-    def log_param(self, name, value):
-        assert (name, value[:13]) == ("search", "NoveltySearch")
-
-    def add_scalar(self, name, value, step):
-        self.log({name: value}, step)
-
-    def log_artifacts(self, folder):
-        self.folders.append(Path(folder) / "progress.csv")
-
-    log_metrics = log
-    init = start_run = SummaryWriter = __call__
+LOGS = {
+    "wandb": "init().__enter__().log",
+    "mlflow": "log_metrics",
+    "tensorboardX": "SummaryWriter().__enter__().add_scalar",
+}
+"""what the examples call, by package"""
 
 
-@pytest.mark.parametrize("package", ["wandb", "mlflow", "tensorboardX"])
+@pytest.mark.parametrize("package", LOGS)
 def test_the_examples_of_loggers_log_every_generation(package, tmp_path, monkeypatch):
-    """With stand-ins, and a search that takes milliseconds."""
-    blocks = re.findall(
-        r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", (DOCS / "python.rst").read_text()
-    )
-    (example,) = [block for block in blocks if re.search(rf"(import|from) {package}", block)]
-    logged = Logged()
+    """With stand-ins for the packages, and a search that takes milliseconds."""
+    examples = blocks(PAGES["python"], "python")
+    (example,) = [block for block in examples if re.search(rf"(import|from) {package}", block)]
+    logged = MagicMock()
     monkeypatch.setitem(sys.modules, package, logged)
     monkeypatch.chdir(tmp_path)
-    exec(textwrap.dedent(example), {"brns": brns, "search": HOST})
-    assert sorted(logged.rows) == list(range(21))
-    row = logged.rows[20]
-    assert row["evaluations"] == 8 + 20 * 6
-    assert 0 < row["coverage_survivors"] <= row["coverage_evaluated"]
-    assert all(folder.exists() for folder in logged.folders)
+    exec(example, {"brns": brns, "search": HOST})
+    calls = [call for call in logged.mock_calls if call[0] == LOGS[package]]
+    steps = [call.kwargs.get("step", call.args[-1]) for call in calls]
+    assert sorted(set(steps)) == list(range(21))
+    last = str([call.args for call, step in zip(calls, steps, strict=True) if step == 20])
+    assert re.search(rf"'evaluations'[:,] {8 + 20 * 6}\b", last)
+    for call in logged.log_artifacts.mock_calls:
+        assert Path(call.args[0], "progress.csv").exists()
 
 
 def test_the_readme_has_the_numbers_of_the_suite():

@@ -3,8 +3,6 @@ before it is replaced."""
 
 import errno
 import os
-import subprocess
-import sys
 import warnings
 
 import jax
@@ -12,34 +10,6 @@ import platformdirs
 import pytest
 
 from brns.runs import compilation_cache
-
-CODE = """
-import os, sys
-before = dict(os.environ)
-import brns
-assert dict(os.environ) == before and "jax" not in sys.modules
-import jax
-from brns.runs import compilation_cache
-jax.jit(lambda x: x + 1)(1.0)
-compilation_cache.keep()
-jax.jit(lambda x: x - 1)(1.0)
-print(jax.config.jax_compilation_cache_dir, jax.config.jax_compilation_cache_max_size)
-jax.config.update("jax_compilation_cache_dir", "mine")
-compilation_cache.keep()
-print(jax.config.jax_compilation_cache_dir)
-"""
-
-
-def test_what_was_compiled_is_kept_and_a_users_place_stays(tmp_path):
-    told = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
-    told |= {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
-    told |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    command = [sys.executable, "-c", CODE]
-    told_of = {"env": told, "cwd": tmp_path, "capture_output": True, "text": True}
-    done = subprocess.run(command, check=True, **told_of)
-    folder = tmp_path / "brns" / "programs"
-    assert done.stdout.split() == [str(folder), str(2**27), "mine"]
-    assert list(folder.glob("*-cache"))
 
 
 @pytest.fixture
@@ -53,11 +23,26 @@ def cache(tmp_path, monkeypatch):
     ]
     before = {name: getattr(jax.config, name) for name in names}
     jax.config.update("jax_compilation_cache_dir", None)
+    compilation_cache.compilation_cache.reset_cache()
     monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / name)
     yield jax.config
     for name, value in before.items():
         jax.config.update(name, value)
     compilation_cache.compilation_cache.reset_cache()
+
+
+def test_what_was_compiled_is_kept_and_a_users_place_stays(cache, tmp_path):
+    cache.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.jit(lambda x: x + 1)(1.0)  # JAX settles that there is none
+    compilation_cache.keep()
+    folder = tmp_path / "brns" / "programs"
+    assert cache.jax_compilation_cache_dir == str(folder)
+    assert cache.jax_compilation_cache_max_size == 2**27
+    jax.jit(lambda x: x - 1)(1.0)
+    assert list(folder.glob("*-cache"))
+    cache.update("jax_compilation_cache_dir", "mine")
+    compilation_cache.keep()
+    assert cache.jax_compilation_cache_dir == "mine"
 
 
 def homeless(name):

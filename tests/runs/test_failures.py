@@ -14,7 +14,6 @@ from searches import HOST
 from worlds import Fragile, HostIdentity, Identity
 
 import brns
-from brns.checks.tasks import check_task
 from brns.core import Population
 from brns.core.failures import replace_failed
 from brns.core.population import unite
@@ -58,17 +57,14 @@ def test_who_fails_is_kept_with_genotype_key_and_reason(record):
     for failure in born:
         again = record.genotypes(np.array([failure.id]), np.array([failure.generation]))
         assert_array_equal(again[0], failure.genotype)
-        task = eqx.tree_at(lambda s: s.task, record.search, Marking()).task
         key = jax.random.wrap_key_data(failure.key)
-        assert task.evaluate(jnp.asarray(failure.genotype[None]), key).failed[0]
-    files = np.load(record.path / "failed" / f"{failures[-1].generation:06d}.npz")
-    assert_array_equal(files["genotype"][-1], failures[-1].genotype)
+        assert Marking().evaluate(jnp.asarray(failure.genotype[None]), key).failed[0]
 
 
 def test_who_fails_is_neither_learned_nor_selected_and_counted(record):
     rows = (record.path / "progress.csv").read_text().splitlines()
     assert rows[0].endswith(",failed")
-    assert int(rows[-1].split(",")[-1]) == len(record.failures)
+    assert int(rows[-1].split(",")[-1]) == summary(record)["failed"] == len(record.failures)
     assert not record.column("survivors.failed").any()
     assert np.isfinite(record.column("survivors.descriptor")).all()
     failed = record.column("offspring.failed")
@@ -77,18 +73,23 @@ def test_who_fails_is_neither_learned_nor_selected_and_counted(record):
         assert np.isnan(values[failed]).all()
         assert np.isfinite(values[~failed]).all()
     assert int(record.state(12).estimator.seen) == 8 + 12 * 6 - failed.sum()
-    assert summary(record)["failed"] == len(record.failures)
 
 
 def test_a_resume_and_a_fork_end_in_the_same_bits(record, tmp_path):
-    (begun,) = brns.run(record.search, 5, out=tmp_path / "run", checkpoint_every=4)
-    (resumed,) = brns.resume(begun, 12, search=record.search)
-    assert bits(resumed.path) == bits(record.path)
-    forked = brns.fork(record, 8, record.search, out=tmp_path / "fork")
-    (forked,) = brns.resume(forked, search=record.search)
-    assert {name: file for name, file in bits(forked.path).items() if "state" not in name} == {
-        name: file for name, file in bits(record.path).items() if "state" not in name
-    }
+    brns.run(record.search, 5, out=tmp_path / "run", checkpoint_every=4)
+    (resumed,) = brns.resume(tmp_path / "run", 12, search=record.search)
+    assert bits(resumed) == bits(record)
+    brns.fork(record, 8, record.search, out=tmp_path / "fork")
+    (forked,) = brns.resume(tmp_path / "fork", search=record.search)
+    assert len(bits(forked)) > 13
+    assert bits(forked).items() <= bits(record).items()
+
+
+class Sound(brns.UniformFounders):
+    """Founders that can be evaluated."""
+
+    def __call__(self, key, n, box):
+        return super().__call__(key, n, box).at[:, 4].set(0.0)
 
 
 def test_a_run_that_stopped_at_an_individual_goes_on_without_it(tmp_path):
@@ -99,34 +100,28 @@ def test_a_run_that_stopped_at_an_individual_goes_on_without_it(tmp_path):
     assert "failures=0.1" in "".join(caught.value.__notes__)
     (resumed,) = brns.resume(tmp_path / "a", search=goes_on)
     (whole,) = brns.run(goes_on, 12, out=tmp_path / "b")
-    assert bits(resumed.path) == bits(whole.path)
+    assert bits(resumed) == bits(whole)
     assert whole.failures
 
 
-class Sound(brns.UniformFounders):
-    """Founders that can be evaluated."""
+class Losing(HostIdentity):
+    """A world in which all of a batch of a size fail: of 8 the founders, of 6 the offspring."""
 
-    def __call__(self, key, n, box):
-        return super().__call__(key, n, box).at[:, 4].set(0.0)
+    size: int = 8
+
+    def evaluate(self, genotypes, key):
+        failed = np.full(len(genotypes), len(genotypes) == self.size)
+        return super().evaluate(genotypes, key)._replace(failed=failed)
 
 
 def test_founders_that_all_fail_leave_no_run(tmp_path):
-    class Nobody(HostIdentity):
-        def evaluate(self, genotypes, key):
-            return super().evaluate(genotypes, key)._replace(failed=np.ones(len(genotypes), bool))
-
     with pytest.raises(ValueError, match="8 founders failed, of a population of 8"):
-        brns.run(replace(HOST, task=Nobody()), 2, out=tmp_path / "run")
+        brns.run(replace(HOST, task=Losing()), 2, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_offspring_that_all_fail_end_the_run_after_what_was_saved(tmp_path):
-    class Later(HostIdentity):
-        def evaluate(self, genotypes, key):
-            failed = np.full(len(genotypes), len(genotypes) == 6)
-            return super().evaluate(genotypes, key)._replace(failed=failed)
-
-    later = replace(HOST, task=Later())
+    later = replace(HOST, task=Losing(size=6))
     with pytest.raises(ValueError, match="all 6 of generation 1 failed"):
         brns.run(later, 2, out=tmp_path / "run")
     assert brns.Record(tmp_path / "run", later).generations == [0]
@@ -183,9 +178,9 @@ def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estima
     assert eqx.tree_equal(one, other)
 
 
-def test_a_task_that_says_who_failed_is_sound():
-    class Host(HostIdentity):
-        def evaluate(self, genotypes, key):
-            return Marking().evaluate(jnp.asarray(genotypes), key)
+class MarkingOnTheHost(Marking):
+    traceable: bool = False
 
-    check_task(Host(), n=32)
+
+def test_a_task_that_says_who_failed_is_sound():
+    brns.check_task(MarkingOnTheHost(), n=32)

@@ -17,33 +17,38 @@ from searches import HOST, search
 from worlds import HostIdentity
 
 import brns
+from brns.cli.listing import list_runs
 from brns.runs import progress
 from brns.runs.active import ActiveRun
 
 
 def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
-    told = []
+    order = []
     for saved in brns.generations(HOST, 2, out=tmp_path / "run", seeds=[4, 1]):
         assert saved.record.last == saved.number
         on_disk = saved.record.column("survivors.id", [saved.number])[0]
         np.testing.assert_array_equal(on_disk, saved.generation.survivors.id)
-        told.append((saved.number, saved.record.seed))
-    assert told == [(0, 1), (0, 4), (1, 1), (1, 4), (2, 1), (2, 4)]
+        order.append((saved.number, saved.record.seed))
+    assert order == [(0, 1), (0, 4), (1, 1), (1, 4), (2, 1), (2, 4)]
     brns.run(HOST, 2, out=tmp_path / "same", seeds=[1, 4])
     assert bits(tmp_path / "run") == bits(tmp_path / "same")
 
 
 def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path):
+    """Nobody holds its lock then."""
     for saved in brns.generations(HOST, 4, out=tmp_path / "run"):
+        assert saved.record.status == list_runs(tmp_path)[0].state == "running"
         if saved.number == 2:
             break
-    (record,) = brns.resume(tmp_path / "run", search=HOST)
-    assert record.last == 4
+    record = saved.record
+    assert (record.last, record.status) == (2, "stopped")
+    brns.run(HOST, 2, out=record, exist="resume")
+    assert len(record.metadata.sessions) == 1  # nothing was to do
     with contextlib.suppress(ZeroDivisionError):
-        for saved in brns.generations(HOST, 6, out=tmp_path / "run", exist="resume"):
+        for saved in brns.generations(HOST, 6, out=record, exist="resume"):
             1 / (saved.number - 5)
     assert record.last == 5
-    (record,) = brns.run(HOST, 6, out=tmp_path / "run", exist="resume")  # nobody holds its lock
+    brns.resume(record, search=HOST)
     brns.run(HOST, 6, out=tmp_path / "whole")
     assert bits(tmp_path / "run") == bits(tmp_path / "whole")
 
@@ -72,16 +77,17 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(
             raise KeyboardInterrupt
         return evaluate(self, genotypes, key)
 
+    settings = {"seeds": seeds, "checkpoint_every": 2}
     monkeypatch.setattr(HostIdentity, "evaluate", interrupted)
     # As a notebook keeps it, and with it every frame.
     with pytest.raises(KeyboardInterrupt, match=r"saved\. Go on with: brns\.resume") as kept:
-        brns.run(HOST, 4, out=tmp_path / "run", seeds=seeds, checkpoint_every=2)
+        brns.run(HOST, 4, out=tmp_path / "run", **settings)
     (shown,) = kept.value._render_traceback_()  # what IPython asks for
     assert shown.startswith("Stopped. All finished generations are saved. Go on with: ")
     for record in brns.records(tmp_path / "run", HOST):
         assert record.generations == saved
     brns.resume(tmp_path / "run", search=HOST)  # nobody holds its lock
-    brns.run(HOST, 4, out=tmp_path / "whole", seeds=seeds, checkpoint_every=2)
+    brns.run(HOST, 4, out=tmp_path / "whole", **settings)
     assert bits(tmp_path / "run") == bits(tmp_path / "whole")
     assert kept.traceback
 
@@ -141,10 +147,11 @@ def test_a_run_without_a_place_is_kept_in_a_folder_that_is_told(capsys):
     ],
 )
 def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, message, tmp_path):
-    brns.run(HOST, 1, out=tmp_path / "run", seeds=[0, 1])
+    cell = {"out": tmp_path / "run", "seeds": [0, 1]}
+    brns.run(HOST, 1, **cell)
     before = bits(tmp_path)
     with pytest.raises(ValueError, match=message):
-        brns.run(HOST, 2, out=tmp_path / "run", exist="resume", **({"seeds": [0, 1]} | changes))
+        brns.run(HOST, 2, **(cell | changes), exist="resume")
     assert bits(tmp_path) == before
 
 
@@ -153,38 +160,32 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
 ):
     brns.run(HOST, 1, out=tmp_path / "silent")
     assert capsys.readouterr() == ("", "")
-    shown = Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)
+    screen = io.StringIO()
+    shown = Console(file=screen, force_terminal=True, force_interactive=True, width=150)
     monkeypatch.setattr(progress, "Console", lambda **_: shown)
-    (record,) = brns.run(HOST, 3, out=tmp_path / "run")
-    text = shown.file.getvalue()
-    assert "3/3" in text
-    row = record.frame().iloc[-1]
-    assert (
-        f"coverage {row.coverage_evaluated:.0%} (evaluated), {row.new:.0%} new, solutions "
-        f"{row.solutions:.0f}" in text
-    )
-    brns.resume(tmp_path / "run", 5, search=HOST)
-    assert "5/5" in shown.file.getvalue()[len(text) :]
-    length = len(shown.file.getvalue())
     brns.run(HOST, 3, out=tmp_path / "off", progress=False)
-    assert len(shown.file.getvalue()) == length
+    assert screen.getvalue() == ""
+    (record,) = brns.run(HOST, 3, out=tmp_path / "run")
+    assert "3/3" in screen.getvalue()
+    row = record.frame().iloc[-1]
+    coverage = f"coverage {row.coverage_evaluated:.0%} (evaluated), {row.new:.0%} new"
+    assert f"{coverage}, solutions {row.solutions:.0f}" in screen.getvalue()
+    brns.resume(record, 5, search=HOST)
+    assert "5/5" in screen.getvalue()
 
 
 def test_another_total_is_told_with_what_it_does(tmp_path, caplog):
     caplog.set_level("WARNING", "brns")
-
-    def told(total):
+    for total, words in (
+        (3, ""),
+        (5, "was begun for 3 generations and 5 are asked for; it goes on from 3 to 5"),
+        (5, ""),
+        (2, "was begun for 5 generations and 2 are asked for; it has 5 already, and nothing is"),
+    ):
         caplog.clear()
         brns.run(HOST, total, out=tmp_path / "run", exist="resume")
-        return [one.message.removeprefix(f"{tmp_path}/run ") for one in caplog.records]
-
-    assert told(3) == told(3) == []
-    assert told(5) == ["was begun for 3 generations and 5 are asked for; it goes on from 3 to 5"]
-    assert told(5) == []
-    few = (
-        "was begun for 5 generations and 2 are asked for; it has 5 already, and nothing is computed"
-    )
-    assert told(2) == [few]
+        assert words in caplog.text
+        assert bool(words) == bool(caplog.text)
 
 
 def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, caplog):
