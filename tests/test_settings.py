@@ -12,7 +12,9 @@ import math
 import operator
 import pathlib
 import random
-from typing import Any
+import string
+import zoneinfo
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -286,6 +288,14 @@ PAIRS = [
     (float("nan"), 1.0),
     (Model(), Model(gain=2.0)),
     (spaces.Box(-1, 1), spaces.Box(-2, 1)),
+    (zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("Asia/Tokyo")),
+    (string.Template("$a"), string.Template("$b")),
+    ((..., 0), (None, 0)),
+    (list[int], list[float]),
+    (int | None, float | None),
+    (Literal["a"], Literal["b"]),
+    ([1.0].count, [2.0].count),
+    (np.arange(3).take, np.arange(4).take),
 ]
 
 
@@ -328,10 +338,11 @@ def test_a_small_array_is_rebuilt_with_its_type(dtype):
 draws = np.random
 GENERATORS = (draws.default_rng, draws.RandomState, draws.PCG64, draws.SeedSequence, random.Random)
 ITERATORS = (itertools.count, lambda n: iter([n]), lambda n: (row for row in range(n)))
+METHODS = (lambda n: draws.default_rng(n).normal, lambda n: iter([n]).__next__)
 
 
 @pytest.mark.parametrize("kind", [Held, Plain])
-@pytest.mark.parametrize("draw", [*GENERATORS, *ITERATORS])
+@pytest.mark.parametrize("draw", [*GENERATORS, *ITERATORS, *METHODS])
 def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
     for value in (draw(0), {"draws": [draw(0)]}):
         with pytest.raises(
