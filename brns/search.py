@@ -32,6 +32,7 @@ from brns.checks.parts import (
     check_spaces,
     check_types,
     compiling,
+    drawing_modes,
 )
 from brns.core import (
     Box,
@@ -124,6 +125,7 @@ class NoveltySearch(eqx.Module):
     tournament: int = 1
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
+    _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=drawing_modes)
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -324,6 +326,12 @@ def _check_given(search: NoveltySearch, key: Any, *states: Any) -> None:
     were not on when the search was made.
     """
     check_modes()
+    if changed := sorted({*search._modes} - {*drawing_modes()}):
+        raise ValueError(
+            f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "
+            "random numbers would be drawn. Set it by jax.config.update, not by with, before the "
+            "search is made, and leave it"
+        )
     typed = jnp.issubdtype(getattr(key, "dtype", bool), jax.dtypes.prng_key)
     if not (typed or getattr(key, "ndim", 0)):  # raw ones are arrays of numbers
         raise ValueError(f"key must be a random key, as in jax.random.key(0); got {key!r:.80}")

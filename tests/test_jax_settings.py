@@ -24,9 +24,8 @@ SELECTIONS = itertools.cycle([brns.Elitist(), brns.NSGA2(), brns.Generational()]
 
 @pytest.mark.parametrize(("estimator", "select"), [*zip(ESTIMATORS, SELECTIONS, strict=False)])
 def test_what_is_remembered_is_the_same_in_double_precision(estimator, select):
-    search = brns.NoveltySearch(Identity(), estimator, select=select, **SIZES)
-
     def remembered():
+        search = brns.NoveltySearch(Identity(), estimator, select=select, **SIZES)
         state = eqx.filter_eval_shape(search.init, KEY)
         after = eqx.filter_eval_shape(search.step, state, KEY)
         return jax.tree.map(lambda a: (a.shape, a.dtype), (state, after))
@@ -75,11 +74,24 @@ def configured(name, value):
 
 
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
-    fine = brns.NoveltySearch(Fine(), brns.PopulationKNN(k=2), mutate=REDRAW, **SIZES)
     with configured("jax_enable_x64", True):
+        fine = brns.NoveltySearch(Fine(), brns.PopulationKNN(k=2), mutate=REDRAW, **SIZES)
         (record,) = brns.run(fine, 2, out=tmp_path / "run")
         assert record.population(2).solved.all()
         assert record.population(2).novelty.dtype == np.float32
+
+
+@pytest.mark.parametrize("task", [Identity(), HostIdentity()])
+def test_double_precision_is_not_switched_while_a_search_runs(task, tmp_path):
+    """Nor between a run and its resume: other random numbers would be drawn."""
+    search = brns.NoveltySearch(task, brns.PopulationKNN(k=2), **SIZES)
+    run = brns.generations(search, 9, seeds=2, out=tmp_path / "run")
+    next(run)
+    with configured("jax_enable_x64", True):
+        with pytest.raises(ValueError, match="had jax_enable_x64=False when the search was made"):
+            list(run)
+        with pytest.raises(brns.RecordError, match="here are jax_enable_x64=True: other random"):
+            brns.resume(tmp_path / "run", search=search)
 
 
 def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):

@@ -12,7 +12,9 @@ import math
 import operator
 import pathlib
 import random
-from typing import Any
+import string
+import zoneinfo
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -247,6 +249,14 @@ PAIRS = [
     (spaces.Box(-1, 1), spaces.Box(-2, 1)),
     (jax.tree.structure([1]), jax.tree.structure([1, 2])),
     (frozenset({pandas.Timestamp(0)}), frozenset({pandas.Timestamp(1)})),
+    (zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("Asia/Tokyo")),
+    (string.Template("$a"), string.Template("$b")),
+    ((..., 0), (None, 0)),
+    (list[int], list[float]),
+    (int | None, float | None),
+    (Literal["a"], Literal["b"]),
+    ([1.0].count, [2.0].count),
+    (np.arange(3).take, np.arange(4).take),
 ]
 
 
@@ -288,10 +298,11 @@ def test_a_small_array_is_rebuilt_with_its_type(dtype):
 
 GENERATORS = [np.random.default_rng, np.random.RandomState, np.random.PCG64]
 GENERATORS += [np.random.SeedSequence, random.Random, itertools.count]
+METHODS = [lambda n: np.random.default_rng(n).normal, lambda n: iter([n]).__next__]
 
 
 @pytest.mark.parametrize("kind", [Held, Plain])
-@pytest.mark.parametrize("draw", GENERATORS)
+@pytest.mark.parametrize("draw", [*GENERATORS, *METHODS])
 def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
     message = r"draw from its beginning again: .*default_rng\(jax"
     for value in (draw(0), {"draws": [draw(0)]}):

@@ -22,6 +22,13 @@ REFUSED_MODES = {
     "jax_transfer_guard": "disallow",
 }
 """of JAX, under which the package does not compile; others find faults of a task all the same"""
+DRAWING_MODES = ("jax_enable_x64", "jax_threefry_partitionable")
+"""of JAX, by which the same key gives other numbers"""
+
+
+def drawing_modes() -> tuple[str, ...]:
+    """Those modes as they are now."""
+    return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in DRAWING_MODES)
 
 
 def check_modes() -> None:

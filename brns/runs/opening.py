@@ -15,12 +15,14 @@ from typing import SupportsIndex
 import jax
 import numpy as np
 
+from brns.checks.parts import DRAWING_MODES
 from brns.formatting import escape_control
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
 from brns.runs.files import RecordError
 from brns.runs.metadata import Edit
 from brns.runs.paths import atomic_directory, require_integer
+from brns.runs.provenance import describe_process
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
 from brns.runs.seeds import to_host
@@ -30,6 +32,7 @@ from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_overrides
 
 LOG = logging.getLogger("brns")
+DRAWING = (*DRAWING_MODES, "jax_default_prng_impl")
 WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
 
 
@@ -85,6 +88,7 @@ def reopen(
     for record in existing:
         record.search = first.search
     check_seeds_together(path, existing)
+    check_same_draws(first)
     planned = first.planned
     total = planned if generations is None else require_integer("generations", generations)
     _lock_until_closed(existing, locks)
@@ -132,6 +136,18 @@ def check_same_arguments(
         f"{out} holds seeds {[run.seed for run in runs]} with {was}; seeds {seeds} with {wanted} "
         "were asked for; choose another place"
     )
+
+
+def check_same_draws(run: Record) -> None:
+    """A `RecordError` where JAX would draw other random numbers here than the run's."""
+    flags = run.metadata.xla_flags, describe_process()["xla_flags"]
+    was, here = ([word for word in text.split() if word.startswith(DRAWING)] for text in flags)
+    if was != here:
+        raise RecordError(
+            f"{run.path} was begun with {' '.join(was) or 'the usual modes of JAX'}, and here are "
+            f"{' '.join(here) or 'the usual ones'}: other random numbers would be drawn. Set them "
+            "by jax.config.update as they were, or start anew in another place"
+        )
 
 
 def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import datetime
 import enum
 import functools
 import hashlib
@@ -13,6 +14,7 @@ import operator
 import pathlib
 import random
 import re
+import string
 import sys
 import types
 import typing
@@ -56,8 +58,12 @@ def part_to_json(part: Any) -> Any:
         return _array_to_json(part)
     if isinstance(part, functools.partial):
         inner = {"function": part.func, "args": part.args, **part.keywords}
+    elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
+        inner = {}
     elif function := _function_name(part):
-        return {"name": function}
+        owner = getattr(part, "__self__", None)  # of a bound method
+        told = is_library_value(owner) or is_array(owner)
+        return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
     else:
         inner = _settings_of(part)
     if not inner and (is_library_value(part) or _is_told_by_repr(part)):
@@ -65,6 +71,8 @@ def part_to_json(part: Any) -> Any:
     return {"name": name, **{key: part_to_json(value) for key, value in inner.items()}}
 
 
+CONSTANTS = types.NoneType | types.EllipsisType
+GETTERS = operator.itemgetter | operator.attrgetter | operator.methodcaller
 SMALL = 64
 """numbers of an array, or bytes, that are described one by one; of more there is a digest"""
 
@@ -138,7 +146,7 @@ def attributes_of(thing: Any) -> dict[str, Any]:
 
 def is_library_value(thing: Any) -> bool:
     """Whether it is of Python's or NumPy's own, and equal to others by value: a date, a range."""
-    if isinstance(thing, operator.itemgetter | operator.attrgetter | operator.methodcaller):
+    if isinstance(thing, GETTERS | datetime.tzinfo | string.Template):
         return True
     library = type(thing).__module__.partition(".")[0] in {"numpy", *sys.stdlib_module_names}
     return library and type(thing).__eq__ is not object.__eq__
@@ -159,7 +167,7 @@ def _is_value(thing: Any) -> bool:
         return all(_is_value(key) and _is_value(value) for key, value in thing.items())
     if isinstance(thing, Sequence | Set) and not isinstance(thing, str | bytes | bytearray | range):
         return all(map(_is_value, thing))
-    if thing is None or isinstance(thing, bool | int | float | enum.Enum | functools.partial):
+    if isinstance(thing, CONSTANTS | bool | int | float | enum.Enum | functools.partial):
         return True
     part = dataclasses.is_dataclass(thing) or bool(_function_name(thing))
     by_value = type(thing).__eq__ is not object.__eq__
@@ -205,10 +213,10 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         refuse_unrecorded(list(part), name)
     elif isinstance(part, tuple | list | Set):
         inner = {f"{row}": value for row, value in enumerate(part)}
-    elif _is_generator(part):
+    elif _is_generator(source := getattr(part, "__self__", part)):
         raise SettingsError(
-            f"{name} is a {type(part).__name__}, and a run that is resumed would draw from its "
-            "beginning again: give a list; for random numbers make in evaluate "
+            f"{name} draws from a {type(source).__name__}, and a run that is resumed would draw "
+            "from its beginning again: give a list; for random numbers make in evaluate "
             "numpy.random.default_rng(jax.random.key_data(key)); or begin its name with _ where "
             "evaluate draws nothing"
         )
