@@ -234,6 +234,9 @@ class Spaceless(Identity):
         (lambda: brns.DeceptiveMaze(start=3), "start: Input should be a valid tuple; got 3"),
         (lambda: brns.GivenFounders([[1, 2], [1]]), "GivenFounders needs genotypes as one array"),
         (lambda: brns.NoveltySearch(Identity(), rescore_parents="no"), "be a valid boolean"),
+        (lambda: brns.NoveltySearch(Identity(), population_size=2**40), r"below 2\^31 = 2,147"),
+        (lambda: brns.NoveltySearch(Identity(), offspring_size=2**31 - 9), "with population_size"),
+        (lambda: brns.LayerFounders((2, 2**31, 2)), r"sizes must be below 2\^31"),
         (lambda: brns.NoveltySearch(Spaceless()), r"Spaceless\.behavior_space must be a brns\.Box"),
     ],
 )
