@@ -26,6 +26,7 @@ from brns.checks.generations import (
     explain_tracing,
 )
 from brns.checks.parts import (
+    LIMIT,
     check_modes,
     check_part,
     check_settings,
@@ -141,7 +142,10 @@ class NoveltySearch(eqx.Module):
         check_settings(
             self,
             population_size=(self.population_size >= 2, "at least 2"),
-            offspring_size=(self.offspring_size >= 1, "at least 1"),
+            offspring_size=(
+                1 <= self.offspring_size < LIMIT - self.population_size,
+                "at least 1, and with population_size below 2^31",
+            ),
             tournament=(self.tournament >= 1, "at least 1"),
         )
 

@@ -189,7 +189,8 @@ class AsksItsOwnArray(Distance):
         ("score", lambda _, s, d, p: distance(d, s) / distance(d, s).max(), "asked about"),
         ("score", lambda _, s, d, p: jnp.log(distance(d, s) - 10), "not finite in generation 1"),
         ("score", lambda _, s, d, p: distance(d, s)[1:], r"\(32,\); .* gave \(31,\)"),
-        ("score", lambda _, s, d, p: 1j * distance(d, s), "score must give real numbers; Faulty"),
+        ("score", lambda _, s, d, p: 1j * distance(d, s), r"Faulty.* real numbers; got complex"),
+        ("init", lambda _, space, key: jnp.asarray(np.asarray(space.low)), "must be JAX code"),
         ("init", lambda _, space, key: key, r"Faulty.init must give a tree.*got key<fry>"),
         ("init", lambda _, space, key: {"unit": "m"}, r"Faulty.init must give a tree.*got str"),
         ("update", lambda _, s, g, key: jnp.concatenate([s, s]), "same structure"),
@@ -239,6 +240,9 @@ class Spaceless(Identity):
         (lambda: brns.Joined(()), "parts must be at least one"),
         (lambda: brns.GivenFounders([[1, 2], [1]]), "GivenFounders needs genotypes as one array"),
         (lambda: brns.NoveltySearch(Identity(), rescore_parents="no"), "be a valid boolean"),
+        (lambda: brns.NoveltySearch(Identity(), population_size=2**40), r"below 2\^31 = 2,147"),
+        (lambda: brns.NoveltySearch(Identity(), offspring_size=2**31 - 9), "with population_size"),
+        (lambda: brns.LayerFounders((2, 2**31, 2)), r"sizes must be below 2\^31"),
         (lambda: brns.NoveltySearch(Spaceless()), r"Spaceless\.behavior_space must be a brns\.Box"),
     ],
 )
@@ -282,7 +286,7 @@ FIVE = Box([-1.0] * 5, [1.0] * 5)
         (baked, "same genotypes and key, compiled anew; baked did not"),
         (lambda key, genes, box: genes * host_number(), "for the same genotypes and key;"),
         (brns.UniformResampling, r"must be made: write UniformResampling"),
-        (lambda key, genotypes, box: 1j * genotypes, "mutate must give real numbers; <lambda>"),
+        (lambda key, genotypes, box: 1j * genotypes, "mutate .* real numbers; got complex"),
     ],
 )
 def test_a_faulty_mutation_is_refused(mutate, message):
@@ -324,6 +328,9 @@ def test_a_faulty_selection_is_refused(select, message):
         (lambda key, n, box: 2 * box.uniform(key, n), "outside it, such as gene"),
         (lambda key, n, box: box.uniform(key, n)[1:], r"shape \(8, 5\); <lambda> gave \(7, 5\)"),
         (lambda key, n, box: np.full((n, 5), 1e-3 * next(COUNT)), "the same for the same key"),
+        (lambda key, n, box: 1j * box.uniform(key, n), "an array as real numbers; got complex64"),
+        (lambda key, n, box: [["a", "b"]] * n, r"founders .* as real numbers; got \[\['a', 'b'\]"),
+        (lambda key, n, box: jax.random.split(key, n), r"as real numbers; got key<fry>"),
     ],
 )
 def test_faulty_founders_are_refused(founders, message):

@@ -76,7 +76,9 @@ def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
     ("evaluation", "message"),
     [
         (Evaluation([[1, 2], [3]]), r"descriptor as one array, .*; got \[\[1, 2\], \[3\]\]"),
-        (Evaluation(np.zeros((2, 2)), ["a", "b"]), "fitness as real numbers; got <U1"),
+        (Evaluation([None, [1, 2]]), r"descriptor as .*got \[None, \[1, 2\]\]"),
+        (Evaluation([np.zeros(2), np.zeros(3)]), r"got \[array\(\[0\., 0\.\]\), array"),
+        (Evaluation(np.zeros((2, 2)), ["a", "b"]), r"fitness as real numbers; got \['a', 'b'\]"),
         (Evaluation(np.zeros((2, 2)), [None, 1.0]), r"real numbers; got \[None, 1\.0\]"),
         (Evaluation(np.zeros((2, 2)), np.zeros((2, 1))), r"fitness of shape \(2,\); got \(2, 1\)"),
         (Evaluation(None), "descriptor as real numbers; got None"),

@@ -22,6 +22,7 @@ REFUSED_MODES = {
     "jax_transfer_guard": "disallow",
 }
 """of JAX, under which the package does not compile; others find faults of a task all the same"""
+LIMIT = 2**31  # of JAX's integers
 DRAWING_MODES = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
 
@@ -82,12 +83,18 @@ def compiling(name: str, part: Any) -> Generator[None, None, None]:
 
 
 def check_types(part: Any) -> None:
-    """Refuse a part of which a plain setting, or a function, has another type than it says."""
+    """Refuse a part of which a plain setting, or a function, has another type than it says, or a
+    whole number is none of JAX's.
+    """
     for name, hint in typing.get_type_hints(type(part)).items():
         if name.startswith("_") or not is_plain(hint, functions=True):
             continue
-        if not isinstance(value := getattr(part, name), Tracer):
-            validate(f"{type(part).__name__}.{name}", hint, value)
+        if isinstance(value := getattr(part, name), Tracer):
+            continue
+        what = f"{type(part).__name__}.{name}"
+        numbers = jax.tree.leaves(validate(what, hint, value))
+        if name != "seed" and any(isinstance(n, int) and abs(n) >= LIMIT for n in numbers):
+            raise ValueError(f"{what} must be below 2^31 = {LIMIT:,}; got {value!r:.80}")
 
 
 def check_settings(part: Any, **rules: tuple[Any, str]) -> None:

@@ -77,7 +77,8 @@ def as_real_array(name: str, values: Any, error_start: str) -> Any:
         ) from None
     if np.ma.is_masked(values):
         raise ValueError(f"{error_start} {name} without masked values; got {values!r:.80}")
-    if column.dtype.kind not in "biuf" and not jnp.issubdtype(column.dtype, jnp.floating):
-        what = f"{values!r:.80}" if column.dtype == object else column.dtype
+    if not any(jnp.issubdtype(column.dtype, kind) for kind in (bool, jnp.integer, jnp.floating)):
+        text = getattr(column.dtype, "kind", "key") in "OSU"
+        what = f"{values!r:.80} ({column.dtype})" if text else column.dtype
         raise ValueError(f"{error_start} {name} as real numbers; got {what}")
     return column

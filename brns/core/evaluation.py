@@ -44,9 +44,8 @@ def name_of(part: Any) -> str:
 
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
-    """Refuse what a part gave where it has another shape, or complex numbers."""
-    if jnp.shape(actual) != expected:
-        got = f"{name_of(part)} gave {jnp.shape(actual)}"
+    """Refuse what a part gave where it has another shape, or is no array of real numbers."""
+    array = as_real_array("an array", actual, f"{name} ({name_of(part)}) must give")
+    if array.shape != expected:
+        got = f"{name_of(part)} gave {array.shape}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")
-    if jnp.iscomplexobj(actual):
-        raise ValueError(f"{name} must give real numbers; {name_of(part)} gave complex ones")

@@ -237,6 +237,7 @@ def test_several_discrete_and_binary_actions():
     small = spaces.MultiDiscrete([3, 2], dtype=np.int32)
     assert small.contains(taken(small, outputs)[0])
     assert taken(spaces.MultiBinary(5), outputs).tolist() == [[1, 1, 1, 0, 0]] * 2
+    assert taken(spaces.Box(0, 1, (5,), bool), outputs).tolist() == [[1, 1, 1, 0, 0]] * 2
     assert taken(spaces.Discrete(5, start=2), outputs).tolist() == [4, 2]
     task = corridor(make_env=partial(Noting, several), policy=FeedForward((1, 5)))
     (episode,) = task.episodes(np.concatenate([np.zeros(5), outputs[0]])[None])

@@ -89,7 +89,7 @@ def _make_chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n 
 
         return largest
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
-    discrete = np.issubdtype(space.dtype, np.integer)
+    discrete = not np.issubdtype(space.dtype, np.floating)  # bools too
     bounded = (low > -UNBOUNDED) & (high < UNBOUNDED)
     margin = discrete / 2  # so that each integer has an equal share
     least = np.where(bounded, low, -1.0) - margin
