@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from searches import search
 from test_keys import ESTIMATORS
 from worlds import HostIdentity, Identity
 
@@ -75,7 +76,7 @@ def configured(name, value):
 
 
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
-    fine = brns.NoveltySearch(Fine(), brns.PopulationKNN(k=2), mutate=REDRAW, **SIZES)
+    fine = search(Fine(), brns.PopulationKNN(k=2))
     with configured("jax_enable_x64", True):
         (record,) = brns.run(fine, 2, out=tmp_path / "run")
         assert record.population(2).solved.all()
@@ -83,9 +84,9 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
 
 
 def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):
-    search = brns.NoveltySearch(Identity(), brns.PopulationKNN(k=2), **SIZES)
+    several = search(Identity(), brns.PopulationKNN(k=2))
     with configured("jax_default_prng_impl", "unsafe_rbg"):
-        for record in brns.run(search, 2, seeds=3, out=tmp_path / "run"):
+        for record in brns.run(several, 2, seeds=2, out=tmp_path / "run"):
             genotypes = record.column("offspring.genotype")
             behaviors = 300 + 300 * genotypes[..., :2]
             np.testing.assert_allclose(behaviors, record.column("offspring.descriptor"), rtol=1e-5)
