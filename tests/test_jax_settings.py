@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from searches import search
 from test_keys import ESTIMATORS
 from worlds import HostIdentity, Identity
 
@@ -75,7 +76,7 @@ def configured(name, value):
 
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     with configured("jax_enable_x64", True):
-        fine = brns.NoveltySearch(Fine(), brns.PopulationKNN(k=2), mutate=REDRAW, **SIZES)
+        fine = search(Fine(), brns.PopulationKNN(k=2))
         (record,) = brns.run(fine, 2, out=tmp_path / "run")
         assert record.population(2).solved.all()
         assert record.population(2).novelty.dtype == np.float32
@@ -84,20 +85,20 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
 @pytest.mark.parametrize("task", [Identity(), HostIdentity()])
 def test_double_precision_is_not_switched_while_a_search_runs(task, tmp_path):
     """Nor between a run and its resume: other random numbers would be drawn."""
-    search = brns.NoveltySearch(task, brns.PopulationKNN(k=2), **SIZES)
-    run = brns.generations(search, 9, seeds=2, out=tmp_path / "run")
+    drawn = search(task, brns.PopulationKNN(k=2))
+    run = brns.generations(drawn, 9, seeds=2, out=tmp_path / "run")
     next(run)
     with configured("jax_enable_x64", True):
         with pytest.raises(ValueError, match="had jax_enable_x64=False when the search was made"):
             list(run)
         with pytest.raises(brns.RecordError, match="here are jax_enable_x64=True: other random"):
-            brns.resume(tmp_path / "run", search=search)
+            brns.resume(tmp_path / "run", search=drawn)
 
 
 def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):
-    search = brns.NoveltySearch(Identity(), brns.PopulationKNN(k=2), **SIZES)
+    several = search(Identity(), brns.PopulationKNN(k=2))
     with configured("jax_default_prng_impl", "unsafe_rbg"):
-        for record in brns.run(search, 2, seeds=3, out=tmp_path / "run"):
+        for record in brns.run(several, 2, seeds=2, out=tmp_path / "run"):
             genotypes = record.column("offspring.genotype")
             behaviors = 300 + 300 * genotypes[..., :2]
             np.testing.assert_allclose(behaviors, record.column("offspring.descriptor"), rtol=1e-5)

@@ -85,7 +85,8 @@ class Scorer:
 
 
 def made():
-    return brns.NoveltySearch(Task(), brns.PopulationKNN(k=2), 4, 4, brns.PolynomialMutation())
+    mutate = brns.PolynomialMutation(eta=2.0, rate=0.5)
+    return brns.NoveltySearch(Task(), brns.PopulationKNN(k=2), 8, 6, mutate)
 """
 ASIDE = "def offset():\n    return 0.0\n\n\ndef unused():\n    return 1\n"
 
@@ -438,7 +439,7 @@ def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):
     assert (out / "run.json").read_bytes() == before
     record = Record(out, edited)
     assert summary(record)["generations"] == 2
-    assert record.column("offspring.genotype").shape == (2, 4, 5)
+    assert record.column("offspring.genotype").shape == (2, 6, 5)
     copy = brns.fork(out, 2, edited, out=tmp_path / "fork", generations=3)
     assert list(copy.metadata.forked.changed) == ["the code of Base.moved"]
     brns.resume(copy, search=edited)

@@ -155,26 +155,22 @@ def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
 )
 def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estimator):
     """Wherever such a row is put, novelty of the others and the state are the same."""
-    box = Identity().behavior_space
-    key = jax.random.key(0)
+    box, keys = Identity().behavior_space, jax.random.split(jax.random.key(0), 4)
 
     @eqx.filter_jit
-    def after(places):
-        state = estimator.init(box, key)
-        for number in (1, 2):
-            parents = Population.from_descriptors(box.uniform(jax.random.key(number), 6))
-            where = box.uniform(jax.random.key(9 + number), 6)
-            children = Population.from_descriptors(where, number, 6 * number)
-            descriptor = children.descriptor.at[2:4].set(places)
-            failed = jnp.arange(6) // 2 == 1
-            children = children._replace(descriptor=descriptor, failed=failed)
-            union = unite(parents, children)
-            novelty = estimator.score(state, union.descriptor, union)
-            generation = brns.Generation(parents, children, parents)
-            state = estimator.update(state, generation, key)
+    def learn_and_score(places):
+        parents = Population.from_descriptors(box.uniform(keys[0], 6))
+        offspring = Population.from_descriptors(box.uniform(keys[1], 6), 1, 6)
+        failed = jnp.arange(6) // 2 == 1
+        descriptor = offspring.descriptor.at[2:4].set(places)
+        offspring = offspring._replace(descriptor=descriptor, failed=failed)
+        generation = brns.Generation(parents, offspring, parents)
+        state = estimator.update(estimator.init(box, keys[2]), generation, keys[3])
+        union = unite(parents, offspring)
+        novelty = estimator.score(state, union.descriptor, union)
         return state, jnp.where(union.failed, 0.0, novelty)
 
-    one, other = after(jnp.full((2, 2), 10.0)), after(jnp.full((2, 2), 500.0))
+    one, other = (learn_and_score(jnp.full((2, 2), place)) for place in (10.0, 500.0))
     assert eqx.tree_equal(one, other)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -74,7 +75,7 @@ def test_columns_are_stacked_over_generations(whole):
 
 @pytest.mark.parametrize("order", [[0, 3, 3, 6, 9, 10], [9, 0, 6], [10, 3, 6]])
 def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order, monkeypatch):
-    counting = search(estimator=brns.VisitCounts(grids=4, rows=64))
+    counting = replace(HOST, estimator=brns.VisitCounts(grids=8))
     (record,) = brns.run(counting, 10, out=tmp_path / "run", checkpoint_every=3)
     read, learned = [], states._descriptors_learned
     monkeypatch.setattr(
