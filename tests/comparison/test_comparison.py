@@ -114,13 +114,10 @@ def test_a_second_call_goes_on_to_the_same_numbers(compared):
     assert second.results["Identity"]["near"].milliseconds == near.milliseconds  # of its file
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"methods": {"near": brns.PopulationKNN(k=2)}}, {"generations": 13}, {"cells": None}],
-)
-def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
-    with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
-        again(compared, **changed)
+def test_files_of_other_settings_are_refused(compared, unmeasured):
+    for changed in ({"methods": {"near": brns.PopulationKNN(k=2)}}, {"generations": 13}):
+        with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
+            again(compared, **changed)
 
 
 @pytest.mark.slow

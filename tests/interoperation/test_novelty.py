@@ -65,21 +65,27 @@ def test_batches_of_few_sizes_are_compiled_and_the_rest_of_them_changes_nothing(
     assert novelty.learned == 13
 
 
-def test_several_threads_may_learn():
-    novelty = Novelty(COUNTS, SPACE)
-    novelty.learn(np.zeros((10, 2)))
+def test_several_threads_may_learn_and_save_to_one_file(tmp_path):
+    novelty, file = Novelty(COUNTS, SPACE), tmp_path / "novelty.npz"
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(novelty.learn, [np.zeros((10, 2))] * 40))
+        list(threads.map(novelty.learn, [np.zeros((10, 2))] * 41))
+        list(threads.map(lambda _: novelty.save(file), range(64)))
     assert (novelty.learned, novelty.batches) == (410, 41)
     assert (np.asarray(novelty.state.visits).reshape(8, -1).sum(axis=1) == 410).all()
+    assert [each.name for each in tmp_path.iterdir()] == ["novelty.npz"]
+    assert repr(Novelty.load(file)) == repr(novelty)
 
 
-def test_it_can_be_copied_and_sent_to_processes():
-    novelty = Novelty(ARCHIVE, SPACE)
-    novelty.learn(BATCHES[0])
-    for other in (copy.deepcopy(novelty), pickle.loads(pickle.dumps(novelty))):
-        other.learn(BATCHES[1])
-        assert other.learned == novelty.learned + len(BATCHES[1])
+def test_one_that_was_copied_sent_to_a_process_or_saved_goes_on_to_the_same_bits(tmp_path):
+    whole = Novelty(ARCHIVE, SPACE, seed=np.int64(1))
+    whole.learn(BATCHES[0])
+    whole.save(tmp_path / "novelty.npz")
+    saved = Novelty.load(tmp_path / "novelty.npz")
+    others = [copy.deepcopy(whole), pickle.loads(pickle.dumps(whole)), saved]
+    assert [repr(other) for other in others] == [repr(whole)] * 3
+    for one in (whole, *others):
+        one.learn(BATCHES[1])
+        assert_array_equal(one.score(BATCHES[2]), whole.score(BATCHES[2]))
 
 
 def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
@@ -89,25 +95,6 @@ def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
     points = np.array([[0.0], [1.0], [9.0]])
     novelty.learn(points, novelty.score(points, population=points))
     assert sorted(np.asarray(novelty.state.descriptor)[:, 0]) == [0, 9]
-
-
-def test_a_saved_one_goes_on_to_the_same_bits(tmp_path):
-    whole = Novelty(ARCHIVE, SPACE, seed=np.int64(1))
-    whole.learn(BATCHES[0])
-    whole.save(tmp_path / "novelty.npz")
-    again = Novelty.load(tmp_path / "novelty.npz")
-    assert repr(again) == repr(whole)
-    for one in (whole, again):
-        one.learn(BATCHES[1])
-    assert_array_equal(again.score(BATCHES[2]), whole.score(BATCHES[2]))
-
-
-def test_threads_save_to_one_file(tmp_path):
-    novelty, file = Novelty(brns.VisitCounts(grids=8), SPACE), tmp_path / "novelty.npz"
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda _: novelty.save(file), range(64)))
-    assert [each.name for each in tmp_path.iterdir()] == ["novelty.npz"]
-    assert repr(Novelty.load(file)) == repr(novelty)
 
 
 class Mine(Distance):

@@ -194,6 +194,8 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
 def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
     with pytest.raises(ValueError, match="one panel fits on ax; these runs have 2"):
         draw("q", [*near, *archived], ax=ax)
+    with pytest.raises(ValueError, match="got none"):
+        pictures.overview([])
     with pytest.raises(ValueError, match="the same seed"):
         pictures.methods([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):

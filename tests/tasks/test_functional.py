@@ -114,14 +114,6 @@ def test_what_does_not_fit_is_refused(env, settings, message):
         check_task(FunctionalTask(env, 6, SPACE, **settings))
 
 
-def test_numbers_in_a_list_are_a_behavior():
-    task = FunctionalTask(Corridor(), 6, SPACE, describe=lambda e: [e.rewards[0], e.rewards[1]])
-    rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers
-    episodes = [task.episode(row, jax.random.key(0)) for row in rows]
-    expected = [episode.rewards[:2] for episode in episodes]
-    assert_allclose(task.evaluate(rows, KEY).descriptor, expected, rtol=1e-5)
-
-
 @dataclasses.dataclass
 class Unhashable(Corridor):
     """The corridor as a plain dataclass with an array and a list."""
@@ -144,10 +136,17 @@ class Columns(Corridor):
         return self.columns(super().step(state, action))
 
 
-@pytest.mark.parametrize("env", [Unhashable(), Columns()])
-def test_environments_of_other_forms_give_the_same(env):
-    task, plain = FunctionalTask(env, 6, SPACE), FunctionalTask(Corridor(), 6, SPACE)
-    rows = task.genotype_space.uniform(KEY, 4)
+@pytest.mark.parametrize(
+    ("env", "settings"),
+    [
+        (Unhashable(), {}),
+        (Columns(), {}),
+        (Corridor(), {"describe": lambda episode: [*episode.observations[-1]]}),
+    ],
+)
+def test_environments_and_behaviors_of_other_forms_give_the_same(env, settings):
+    task, plain = FunctionalTask(env, 6, SPACE, **settings), FunctionalTask(Corridor(), 6, SPACE)
+    rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers of a behavior
     for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
         assert_array_equal(one, other)
     assert part_to_json(task)["env"]["name"] == type(env).__name__

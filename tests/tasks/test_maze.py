@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from policies import genotypes
 from scipy.ndimage import binary_erosion
 
 from brns.tasks.maze import rules as module
@@ -44,6 +43,10 @@ def hard() -> DeceptiveMaze:
 def path(hard):
     """The paths of the recorded policies."""
     return np.asarray(hard.trajectory(jnp.asarray(RECORDED["weights"])))
+
+
+def genotypes(n):
+    return POLICY.genotype_space.uniform(jax.random.key(0), n)
 
 
 def away(a, b):
