@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from jax.extend.backend import get_backend
 from numpy.testing import assert_allclose, assert_array_equal
+from stores import run_in_memory
 from worlds import HostIdentity, Identity
 
 import brns
@@ -29,7 +30,8 @@ from brns.tasks.arm import PlanarArm
 
 KEY = jax.random.key(0)
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
-METHODS = {"near": brns.PopulationKNN(k=3), "counts": brns.VisitCounts(grids=8)}
+ARCHIVE = brns.ArchiveKNN(k=3, additions=2, capacity=64)
+METHODS = {"near": brns.PopulationKNN(k=3), "archive": ARCHIVE}
 
 
 def search(task=None):
@@ -43,6 +45,14 @@ def again(compared, methods=METHODS, **changed):
     return brns.compare(search(), methods, **told | changed)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def keep_compiled():
+    """What one method compiled the next need not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jax, "clear_caches", lambda: None)
+        yield patch
+
+
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("compared") / "worlds"
@@ -54,16 +64,20 @@ def facts(compared):
     return compared.results["Identity"]["near"]
 
 
+@pytest.fixture(scope="module")
+def records():
+    """Runs of the same seeds, with every state."""
+    return run_in_memory(search(), 12, [0, 1])
+
+
 @pytest.fixture
 def unmeasured(monkeypatch):
     """Whoever measures calls None."""
     monkeypatch.setattr("brns.comparison.run.run_method", None)
 
 
-def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
-    brns.run(search(), 12, out=tmp_path / "runs", seeds=range(2))
-    for seed in range(2):
-        record = brns.Record(tmp_path / "runs" / f"seed{seed:04d}")
+def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
+    for seed, record in enumerate(records):
         seen, covered = set(), []
         for points in evaluated_column(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
@@ -73,17 +87,13 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
 
-def test_eta_and_kappa_are_those_of_the_definition(facts):
-    key = jax.random.key(1)
-    states = [search().init(key)]
-    for _ in range(12):
-        states.append(search().step(states[-1], key)[0])
+def test_eta_and_kappa_are_those_of_the_definition(facts, records):
+    lived = [records[1].population(g) for g in range(1, 13)]
+    score = jax.jit(brns.PopulationKNN(k=3).score)
     q = np.full((12, 12), np.nan)  # stretches of one generation: row k is generation k + 1
     for i in range(12):
         for j in range(i, 12):
-            there = states[i + 1].population.descriptor
-            novelty = brns.PopulationKNN(k=3).score((), there, states[j + 1].population)
-            q[i, j] = np.mean(novelty)
+            q[i, j] = np.mean(score((), lived[i].descriptor, lived[j]))
     assert_allclose(facts.eta[1], cycling.eta(q).mean(), rtol=1e-4)
     share = cycling.kappa_share(q / np.diag(q)[:, None], 0.01).mean()
     assert_allclose(facts.kappa[1], share, atol=0.02)
@@ -91,7 +101,7 @@ def test_eta_and_kappa_are_those_of_the_definition(facts):
 
 def test_a_second_call_goes_on_to_the_same_numbers(compared):
     """With NumPy's seeds, and where a method's file is gone."""
-    path = compared.out / "methods" / "Identity" / "counts.json"
+    path = compared.out / "methods" / "Identity" / "archive.json"
     path.unlink()
     second = again(compared, seeds=np.arange(2))
     assert path.exists()
@@ -104,17 +114,15 @@ def test_a_second_call_goes_on_to_the_same_numbers(compared):
     assert second.results["Identity"]["near"].milliseconds == near.milliseconds  # of its file
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"methods": {"near": brns.PopulationKNN(k=2)}}, {"generations": 13}, {"cells": None}],
-)
-def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
-    with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
-        again(compared, **changed)
+def test_files_of_other_settings_are_refused(compared, unmeasured):
+    for changed in ({"methods": {"near": brns.PopulationKNN(k=2)}}, {"generations": 13}):
+        with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
+            again(compared, **changed)
 
 
 @pytest.mark.slow
-def test_what_a_method_compiled_does_not_stay(compared, tmp_path):
+def test_what_a_method_compiled_does_not_stay(compared, keep_compiled, tmp_path):
+    keep_compiled.undo()
     programs, short = get_backend().live_executables, {"seeds": 1, "generations": 2}
     again(compared, methods={"near": brns.PopulationKNN(k=3)}, out=tmp_path / "once", **short)
     once = len(programs())
@@ -123,11 +131,11 @@ def test_what_a_method_compiled_does_not_stay(compared, tmp_path):
 
 
 def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
-    path = compared.out / "methods" / "Identity" / "counts.json"
+    path = compared.out / "methods" / "Identity" / "archive.json"
     whole = path.read_text()
     path.write_text('{"settings": 1, "made": 1, "facts": {"covered": "a"}}')
     try:
-        with pytest.raises(RecordError, match=r"counts\.json is damaged"):
+        with pytest.raises(RecordError, match=r"archive\.json is damaged"):
             again(compared)
     finally:
         path.write_text(whole)
@@ -152,16 +160,17 @@ def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
 class Unlimited(HostIdentity):
     limit: float = float("nan")
 
-    def evaluate(self, genotypes, key):
-        os.chdir("/")
-        return super().evaluate(genotypes, key)
-
 
 def test_a_bare_task_is_compared_with_the_default_operator_where_it_began(tmp_path, monkeypatch):
-    """A setting may be NaN."""
+    """A setting may be NaN, and a task may go to another folder."""
+
+    def run_elsewhere(*_):
+        os.chdir("/")
+        return fake([30])
+
+    monkeypatch.setattr("brns.comparison.run.run_method", run_elsewhere)
     monkeypatch.chdir(tmp_path)
-    methods = {"near": brns.PopulationKNN(k=3)}
-    compared = brns.compare(Unlimited(), methods, seeds=1, generations=2, out="compared")
+    compared = brns.compare(Unlimited(), METHODS, seeds=1, out="compared", workers=1)
     assert compared.out == tmp_path / "compared"
     assert (tmp_path / "compared.md").exists()
     assert "offspring by mixed mutation" in f"{compared}"
@@ -210,8 +219,8 @@ def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, com
 def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     lines = (compared.out / "runs.csv").read_text().splitlines()
     assert lines[0] == "world,method,seed,measure,value"
-    last = float(compared.results["Identity"]["counts"].covered[1, -1])
-    assert f"Identity,counts,1,coverage_100,{last}" in lines
+    last = float(compared.results["Identity"]["archive"].covered[1, -1])
+    assert f"Identity,archive,1,coverage_100,{last}" in lines
     assert (compared.out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
     assert b"/Type3" not in (compared.out / "comparison.pdf").read_bytes()
     text = compared.out.with_suffix(".md").read_text()
@@ -227,9 +236,9 @@ def test_the_picture_has_evaluations_the_looks_and_the_width_that_is_asked_for(c
     """8 founders and 6 offspring a generation."""
     figure = page.picture(compared.worlds, compared.results, width="column")
     assert figure.get_figwidth() == 3.5
-    _, counts = figure.axes[0].lines
-    assert_array_equal(counts.get_xdata(), 8 + 6 * np.array(generations_at_points(12)))
-    assert (counts.get_label(), counts.get_color()) == ("counts", LOOKS["counts"].color)
+    _, archive = figure.axes[0].lines
+    assert_array_equal(archive.get_xdata(), 8 + 6 * np.array(generations_at_points(12)))
+    assert (archive.get_label(), archive.get_color()) == ("archive", LOOKS["archive"].color)
 
 
 def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatch, caplog):

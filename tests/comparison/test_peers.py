@@ -36,8 +36,8 @@ class Counted(HostIdentity):
 evaluated = []
 
 
-def search(task):
-    return brns.NoveltySearch(task, brns.PopulationKNN(k=3), 8, 72, brns.PolynomialMutation())
+def search(task, born=72):
+    return brns.NoveltySearch(task, brns.PopulationKNN(k=3), 8, born, brns.PolynomialMutation())
 
 
 def strategies(archive, ranker):
@@ -130,19 +130,17 @@ def wandering(terms):
 METHODS = {"near": brns.PopulationKNN(k=3), "MAP-Elites": peers.MapElites(), "own": wandering}
 
 
-def beside(out, methods=METHODS):
-    told = {"seeds": 2, "generations": 5, "workers": 1, "progress": False}
-    return brns.compare(search(Counted()), methods, out=out, **told)
-
-
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    return beside(tmp_path_factory.mktemp("peers") / "own")
+    out = tmp_path_factory.mktemp("peers") / "own"
+    return brns.compare(
+        search(Counted(), born=6), METHODS, seeds=2, generations=5, out=out, workers=1
+    )
 
 
 def test_all_methods_have_as_many_founders_and_evaluations(compared):
     assert evaluated.count(8) == 2 * len(METHODS)
-    assert evaluated.count(72) == 2 * len(METHODS) * 5
+    assert evaluated.count(6) == 2 * len(METHODS) * 5
 
 
 def test_what_a_peer_does_not_know_is_left_empty(compared):

@@ -24,18 +24,18 @@ LEARNERS = pytest.mark.parametrize(
     ("estimator", "rounding"), [(SMALL, 1e-5), (COUNTS, 0.0)], ids=["exact", "counts"]
 )
 """those that never forget, and the share by which the novelty of one of them may rise"""
-SEARCH = search(HostIdentity(), SMALL)
+SEARCH = search(HostIdentity(), COUNTS)
 NOBODY = people(np.zeros((0, 2), np.float32))
+_init = eqx.filter_jit(lambda estimator, *given: estimator.init(*given))
+_update = eqx.filter_jit(lambda estimator, *given: estimator.update(*given))
 
 
-@eqx.filter_jit
 def init(estimator, space=SQUARE, key=KEY):
-    return estimator.init(space, key)
+    return _init(estimator, space, key)
 
 
-@eqx.filter_jit
 def update(estimator, state, generation, key=KEY):
-    return estimator.update(state, generation, key)
+    return _update(estimator, state, generation, key)
 
 
 def learned(estimator, batches, state=None):
@@ -56,12 +56,12 @@ def novelty(estimator, state, points, living=NOBODY):
 def walked(estimator, seed, spread):
     """Fixed behaviors' novelty along a walk that clusters, repeats and leaves the box."""
     generator = np.random.default_rng(seed)
-    state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
+    state = learned(estimator, [generator.uniform(0, 600, (10, 2))])
     all_over, inside = generator.uniform(-600, 1200, (20, 2)), generator.normal(size=(20, 2))
     probes = np.concatenate([all_over, 300 + spread * inside])
     yield novelty(estimator, state, probes)
     for _ in range(6):
-        batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))
+        batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(10, 2))
         state = learned(estimator, [batch], state)
         yield novelty(estimator, state, probes)
 

@@ -5,12 +5,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learning import COUNTS, KEY, SQUARE, init, learned, novelty, people, uniform, update
+from learning import (
+    COUNTS,
+    KEY,
+    SEARCH,
+    SQUARE,
+    init,
+    learned,
+    newborn,
+    novelty,
+    people,
+    uniform,
+    update,
+)
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import search
-from worlds import HostIdentity
+from stores import run_in_memory
 
-from brns import Box, Generation, VisitCounts, run
+from brns import Box, Generation, VisitCounts
 from brns.core import Population
 from brns.estimators.counts import _tabulate_rarity
 
@@ -23,18 +34,18 @@ def visits(estimator, state, points):
 
 
 def test_visits_by_hand():
-    """Five at one place, and one where nobody was: 5 effective visits and none,
-    1/6 as novel and 1."""
-    state = learned(FINE, [[[100, 100], [500, 500]], [[100, 100]] * 4])
+    """Five at one place, one at another, and nobody at the third: 5 effective visits, 1 and 0;
+    1/6 as novel, 1/2 and 1."""
+    often, once, never = [100, 100], [500, 500], [300, 20]
+    state = learned(FINE, [[often, once], [often, often], [often, often]])
     assert state.seen == 6
-    assert_allclose(visits(FINE, state, [[100, 100], [500, 500], [300, 20]]), [5, 1, 0], rtol=1e-5)
-    assert_allclose(
-        novelty(FINE, state, [[100, 100], [500, 500], [300, 20]]), [1 / 6, 1 / 2, 1], rtol=1e-5
-    )
+    assert_allclose(visits(FINE, state, [often, once, never]), [5, 1, 0], rtol=1e-5)
+    assert_allclose(novelty(FINE, state, [often, once, never]), [1 / 6, 1 / 2, 1], rtol=1e-5)
     # 8 grids count 3 and 8 none: the mean of 1/2 and 1 is 3/4, and (4/3)^2 - 1 are the visits.
-    state = learned(FINE, [[[100, 100]]])
+    state = learned(FINE, [[often, once]])
     state = state._replace(visits=jnp.where(jnp.arange(16 * 4096) < 8 * 4096, 3 * state.visits, 0))
-    assert_allclose(visits(FINE, state, [[100, 100]]), (4 / 3) ** 2 - 1, rtol=1e-5)
+    expected = (4 / 3) ** 2 - 1
+    assert_allclose(visits(FINE, state, [often, once, never]), [expected, expected, 0], rtol=1e-5)
 
 
 def test_each_grid_is_exact_recognition_with_its_cells_as_features():
@@ -72,17 +83,40 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("d", [1, 1000])
-def test_a_behavior_has_one_place_in_every_batch(d):
-    """Alone, in any batch, and in any order of a sum: products of the directions are exact."""
-    estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
-    points = np.random.default_rng(d).uniform(-1, 1, (64, d)).astype(np.float32)
-    state = learned(estimator, [points], init(estimator, box))
-    place = eqx.filter_jit(VisitCounts._find_counters)
-    together = np.asarray(place(estimator, state, jnp.asarray(points)))
-    for rows in (slice(0, 1), slice(3, 20)):
-        apart = place(estimator, state, jnp.asarray(points[rows]))
-        assert_array_equal(apart, together[:, rows])
+place = eqx.filter_jit(VisitCounts._find_counters)
+
+
+@pytest.fixture(scope="module")
+def embeddings():
+    """Clusters on a sphere in 300 dimensions, half of them learned: the state after those, and
+    others of both halves."""
+    d, generator = 300, np.random.default_rng(0)
+    centers = generator.normal(size=(20, d)) / np.sqrt(d)
+
+    def draw(clusters, n=200):
+        points = centers[generator.choice(clusters, n)]
+        points = points + 0.75 / np.sqrt(d) * generator.normal(size=(n, d))
+        return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+
+    known, new = np.arange(10), np.arange(10, 20)
+    box = Box([-1.0] * d, [1.0] * d)
+    state = learned(VisitCounts(), [draw(known, 2000)], init(VisitCounts(), box))
+    return state, draw(known), draw(new)
+
+
+def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(embeddings):
+    state, *points = embeddings
+    nobody = people(np.zeros((0, 300), np.float32))
+    seen, unseen = (novelty(VisitCounts(), state, each, nobody) for each in points)
+    assert (unseen[:, None] > seen).mean() > 0.97
+
+
+def test_a_behavior_has_one_place_in_every_batch(embeddings):
+    """Alone and beside others, in any order of a sum: products of the directions are exact."""
+    state, points, _ = embeddings
+    together = np.asarray(place(VisitCounts(), state, jnp.asarray(points)))
+    alone = place(VisitCounts(), state, jnp.asarray(points[:1]))
+    assert_array_equal(alone, together[:, :1])
     integers = np.abs(np.asarray(state.grids.direction, int)).sum(axis=0)
     assert 0 < integers.min() <= integers.max() * 2048 < 2**24
 
@@ -95,25 +129,6 @@ def test_novelty_of_every_number_of_visits():
     assert_allclose(table[bins], 1 / np.sqrt(1 + number), rtol=6e-4, atol=1e-7)
     assert_allclose(table[bins][:2000], 1 / np.sqrt(1 + number[:2000]), rtol=1e-5)
     assert (np.diff(_tabulate_rarity(100)) <= 0).all()
-
-
-@pytest.mark.parametrize("d", [32, 1000])
-def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(d):
-    """Clusters on a sphere as embeddings have them, half of them learned."""
-    generator = np.random.default_rng(d)
-    centers = generator.normal(size=(20, d)) / np.sqrt(d)
-
-    def draw(clusters, n=200):
-        points = centers[generator.choice(clusters, n)]
-        points = points + 0.75 / np.sqrt(d) * generator.normal(size=(n, d))
-        return points / np.linalg.norm(points, axis=1, keepdims=True)
-
-    estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
-    state = learned(estimator, [draw(np.arange(10), 2000)], init(estimator, box))
-    nobody = people(np.zeros((0, d), np.float32))
-    unseen = novelty(estimator, state, draw(np.arange(10, 20)), nobody)
-    seen = novelty(estimator, state, draw(np.arange(10)), nobody)
-    assert (unseen[:, None] > seen).mean() > 0.97
 
 
 @pytest.mark.slow
@@ -146,38 +161,37 @@ def test_ten_million_behaviors():
 
 
 def test_new_cells_share_rows_as_often_as_the_docstring_says():
-    """64 cells in 64 rows: a new one shares its row with a probability of 1 - (63 / 64)^64."""
-    estimator = VisitCounts(grids=64, rows=64, grid_dims=2, cell_sizes=(5e-4, 1e-3))
-    state = learned(estimator, [uniform(0, 64)])
-    points = jnp.asarray(uniform(1, 500), jnp.float32)
-    places = eqx.filter_jit(VisitCounts._find_counters)(estimator, state, points)
+    """4096 cells in 4096 rows: a new one shares its row with a probability of
+    1 - (4095 / 4096)^4096."""
+    state = learned(FINE, [uniform(0, 4096)])
+    places = place(FINE, state, jnp.asarray(uniform(1, 4096), jnp.float32))
     shared = np.asarray(state.visits)[places] > 0
-    assert_allclose(shared.mean(), 1 - (63 / 64) ** 64, atol=0.01)
+    assert_allclose(shared.mean(), 1 - (4095 / 4096) ** 4096, atol=0.01)
 
 
 def test_many_seeds_at_once_are_those_seeds_alone():
-    keys, newborn = jax.random.split(KEY, 2), Generation.from_descriptors(uniform(0, 20), 1)
-    both = jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), newborn, key))
+    keys, born = jax.random.split(KEY, 2), newborn(uniform(0, 20), 1)
+    both = jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), born, key))
     together = jax.jit(both)(keys)
-    alone = update(COUNTS, init(COUNTS, SQUARE, keys[1]), newborn, keys[1])
+    alone = update(COUNTS, init(COUNTS, SQUARE, keys[1]), born, keys[1])
     assert_array_equal(together.visits[1], alone.visits)
 
 
-def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path):
-    one = search(HostIdentity(), COUNTS)
-    (record,) = run(one, 4, out=tmp_path / "run", checkpoint_every=2)
-    state = one.init(KEY)
+def test_a_record_keeps_no_visits_and_counts_them_again():
+    (record,) = run_in_memory(SEARCH, 4, [0], checkpoint_every=2)
+    state = SEARCH.init(KEY)
     for number in range(5):
         if number in (0, 2, 4):
-            jax.tree.map(assert_array_equal, record.state(number).estimator, state.estimator)
-        state, _ = one.step(state, KEY)
-    assert not np.load(tmp_path / "run" / "states" / "000004.npz")["visits"].size
+            known = record.state(number, SEARCH).estimator
+            jax.tree.map(assert_array_equal, known, state.estimator)
+        state, _ = SEARCH.step(state, KEY)
+    assert not record.arrays("states", 4)["visits"].size
 
 
-@pytest.mark.parametrize("generator", ["rbg", "unsafe_rbg"])
-def test_grids_are_drawn_with_other_generators_of_jax(generator):
+def test_grids_are_drawn_with_other_generators_of_jax():
     """With which none of a vector of keys can be drawn from, as of no cones."""
-    key = jax.random.key(0, impl=generator)
-    for dimension in (2, 6):
-        state = VisitCounts(grids=8, rows=4).init(Box([0.0] * dimension, [1.0] * dimension), key)
-        assert len(state.grids.axis) + len(state.grids.cones.axis) == 8
+    key = jax.random.key(0, impl="rbg")
+    for dimension in (1, 6):
+        box = Box([0.0] * dimension, [1.0] * dimension)
+        grids = init(VisitCounts(grids=8, rows=4), box, key).grids
+        assert len(grids.axis) + len(grids.cones.axis) == 8

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import init, learned, novelty
+from learning import KEY, SEARCH, init, learned, novelty
 from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, VisitCounts
@@ -26,11 +26,24 @@ def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
 
 
 def test_the_inner_product_of_features_is_of_the_difference():
-    phi = Cosines(3, 64, 0.5, 8.0, jax.random.key(1))
-    a = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]]))
-    b = phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
-    assert_allclose(jnp.sum(a**2, axis=1), 1.0, rtol=2e-6)
-    assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
+    points = jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0], [1.1, 1.2, 1.3], [1.4, 0.8, 1.0]])
+    phi = np.asarray(jax.jit(lambda key: Cosines(3, 64, 0.5, 8.0, key)(points))(KEY))
+    assert_allclose(np.sum(phi**2, axis=1), 1.0, rtol=2e-6)
+    assert_allclose(phi[0] @ phi[1], phi[2] @ phi[3], atol=2e-6)
+
+
+def test_founders_are_learned_once_and_give_the_scale():
+    """Their mean becomes 0 and three root mean deviations over all dimensions 1,
+    in units of half the box, once."""
+    state = SEARCH.init(KEY)
+    founders = np.asarray(state.population.descriptor, np.float64)
+    for g in (1, 2):
+        state, _ = SEARCH.step(state, KEY)
+        assert state.estimator.seen == 8 + 6 * g
+        assert_allclose(state.estimator.frame.center, founders.mean(0), rtol=1e-6)
+        scale = np.sqrt(founders.var(0).mean()) / 100
+        assert_allclose(state.estimator.frame.scale, scale, rtol=1e-5)
+        assert state.estimator.frame.wide == 1
 
 
 @pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
@@ -42,7 +55,7 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
     The box about the square is `times` too wide."""
     generator = np.random.default_rng(0)
     half = 300 * times
-    founders = 300 + 300 * deviation * generator.normal(size=(20, 2))
+    founders = 300 + 300 * deviation * generator.normal(size=(50, 2))
     visited = generator.uniform([0, 0], [290, 600], (20, 50, 2))
     state = learned(estimator, [founders], init(estimator, Box([300 - half] * 2, [300 + half] * 2)))
     state = learned(estimator, visited, state)

@@ -26,7 +26,7 @@ def test_algorithm_1_written_out(fresh):
     In the first generation D holds the founders and the offspring, a batch of 3 and one of 2 in an
     unknown order: one of the 10 ways to split D so must explain the weights. Later D is the
     offspring, one batch."""
-    estimator = paper(inputs="scaled", epochs=1, depths=(1, 2))
+    estimator = paper(inputs="scaled", epochs=1, **SMALL)
     search = NoveltySearch(Identity(), estimator, 2, 3, PolynomialMutation(), rescore_parents=fresh)
     state = search.init(KEY)
     literal = Literal(estimator, state.estimator)
@@ -85,7 +85,7 @@ def test_three_passes_train_as_written_out():
 def test_divergence_is_gradient_ascent_written_out():
     """In a box that is all but one point every batch is known."""
     space = Box([0.5, -0.5], [0.5 + 1e-6, -0.5 + 1e-6])
-    near, far = (init(paper(divergence_steps=steps, depths=(1, 2)), space) for steps in (0, 15))
+    near, far = (init(paper(divergence_steps=steps, **SMALL), space) for steps in (0, 15))
     literal = Literal(paper(), near)
     literal.rate = -1e-3
     for _ in range(15):
@@ -97,10 +97,13 @@ def test_divergence_is_gradient_ascent_written_out():
 A, B, C, D = (uniform(seed, 20) for seed in range(4))
 
 
+SURVIVORS = paper(inputs="scaled", learn_from="survivors", depths=(1, 2))
+
+
 def test_d_may_hold_survivors_instead_of_offspring():
-    estimator = paper(learn_from="survivors", **SMALL)
+    state = init(SURVIVORS)
     usual, other_survivors, other_offspring = (
-        update(estimator, init(estimator), generation(3, A, *facts)).predictor
+        update(SURVIVORS, state, generation(3, A, *facts)).predictor
         for facts in ((B, C), (B, D), (D, C))
     )
     assert not same(usual, other_survivors)
@@ -161,8 +164,7 @@ def test_xi_star_is_evaluated_once_in_a_generation():
 def test_training_that_overflows_ends_in_nan_and_not_in_silence():
     """Behaviors of 1e12 have gradients of about 1e24, whose squares are infinite:
     Adam would never move again."""
-    estimator = paper(**SMALL)
-    state = update(estimator, init(estimator), generation(2, A, B))
-    assert np.isfinite(score(estimator, state, A)).all()
-    state = update(estimator, state, generation(3, A, 1e12 * B))
-    assert np.isnan(score(estimator, state, A)).all()
+    state = update(SURVIVORS, init(SURVIVORS), generation(2, A, B))
+    assert np.isfinite(score(SURVIVORS, state, A)).all()
+    state = update(SURVIVORS, state, generation(3, A, 1e12 * B))
+    assert np.isnan(score(SURVIVORS, state, A)).all()

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from searches import HOST
+from stores import run_in_memory
 
 import brns
 from brns.metrics.coverage import cells
@@ -60,25 +62,30 @@ def test_the_most_novel_solutions_lead_the_strategy():
     assert np.argmax(archive.add(np.zeros((4, 1)), None, measures)["novelty"]) == 2
 
 
-def test_elites_and_their_score_by_hand(finished):
+@pytest.fixture(scope="module")
+def record():
+    return run_in_memory(HOST, 4, [0])[0]
+
+
+def test_elites_and_their_score_by_hand(record):
     """Generation by generation, cell by cell."""
     best, scores = {}, []
-    for g in finished.generations:
-        offspring = finished.arrays("generations", g)["offspring"]
-        where = map(tuple, cells(offspring["descriptor"], finished.behavior_space, (4, 3)).tolist())
+    for g in record.generations:
+        offspring = record.arrays("generations", g)["offspring"]
+        where = map(tuple, cells(offspring["descriptor"], record.behavior_space, (4, 3)).tolist())
         for cell, fitness in zip(where, offspring["fitness"].tolist(), strict=True):
             best[cell] = max(best.get(cell, -np.inf), fitness)
         scores.append(sum(value + 1 for value in best.values()))
-    assert_allclose(qd_score(finished, (4, 3), offset=-1.0), scores, rtol=1e-5)
-    ours = elites(finished, (4, 3))
-    where = list(map(tuple, cells(ours.descriptor, finished.behavior_space, (4, 3)).tolist()))
+    assert_allclose(qd_score(record, (4, 3), offset=-1.0), scores, rtol=1e-5)
+    ours = elites(record, (4, 3))
+    where = list(map(tuple, cells(ours.descriptor, record.behavior_space, (4, 3)).tolist()))
     assert where == sorted(best)
     assert ours.fitness.tolist() == [best[cell] for cell in where]
 
 
-def test_elites_as_a_frame(finished):
+def test_elites_as_a_frame(record):
     pytest.importorskip("pandas")
-    found = elites(finished, (4, 3))
+    found = elites(record, (4, 3))
     frame = brns.frame(found)
     assert {"descriptor_0", "descriptor_1"} <= set(frame.columns)
     assert_array_equal(frame["genotype_4"], found.genotype[:, 4])

@@ -8,7 +8,10 @@ from fake_record import AlongX, FakeRecord, population
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from searches import search
+from stores import run_in_memory
+from worlds import HostIdentity
 
+from brns import ArchiveKNN
 from brns.core.novelty import score_novelty_jit
 from brns.metrics import cycling
 from brns.metrics.cycling import ranks
@@ -150,21 +153,22 @@ def test_q_of_more_individuals_than_a_block():
     assert_allclose(cycling.of_record(record).q, expected)
 
 
-def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states(finished):
-    mine = search()
-    states = [finished.state(g, mine) for g in (0, 2, 4)]
+def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states():
+    mine = search(HostIdentity(), ArchiveKNN(k=2, additions=2, capacity=16))
+    (record,) = run_in_memory(mine, 4, [0])
+    states = [record.state(g, mine) for g in (0, 2, 4)]
     expected = np.full((3, 3), np.nan)
     for i, j in zip(*np.triu_indices(3), strict=True):
         there = jnp.asarray(states[i].population.descriptor)
         seen = mine.estimator, states[j].estimator, there, states[j].population
         expected[i, j] = score_novelty_jit(*seen).mean()
-    found = cycling.of_record(finished, [0, 2, 4], mine)
+    found = cycling.of_record(record, [0, 2, 4], mine)
     assert_allclose(found.q, expected, rtol=1e-4)
     assert_array_equal(found.generations, [0, 2, 4])
     assert_array_equal(found.kappa, cycling.kappa(found.q, found.epsilon))
     assert_allclose(found.eta, cycling.eta(found.q))
-    assert cycling.of_record(finished, [0, 2, 4], mine) is found
-    assert cycling.of_record(finished, [0, 4], mine) is not found
+    assert cycling.of_record(record, [0, 2, 4], mine) is found
+    assert cycling.of_record(record, [0, 4], mine) is not found
 
 
 @pytest.mark.parametrize(("states", "generations"), [([2], None), ([0, 1, 2], [2, 0])])

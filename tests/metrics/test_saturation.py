@@ -1,10 +1,11 @@
 """Saturation: the share of visited places that are new, by hand and in a run."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
-from searches import search
-from worlds import HostIdentity
+from searches import HOST
 
 import brns
 from brns.metrics import saturation
@@ -34,9 +35,8 @@ def test_behaviors_beyond_all_numbers_of_cells_have_one(recwarn):
 
 
 def test_a_run_ends_where_it_is_saturated(tmp_path):
-    still = brns.PolynomialMutation(rate=0.0)
-    one = search(HostIdentity(), brns.VisitCounts(grids=3), mutate=still)
-    (record,) = brns.run(one, 30, out=tmp_path, until=brns.saturated)
+    still = replace(HOST, mutate=brns.PolynomialMutation(rate=0.0))
+    (record,) = brns.run(still, 30, out=tmp_path, until=brns.saturated)
     new = saturation.of_record(record)
     assert 0 < record.last < 30
     assert new[-1] < saturation.SATURATED <= new[-2]

@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +17,7 @@ from brns.core.novelty import init_estimator
 from brns.metrics import coverage, cycling, dynamics, recorded, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures import draw
+from brns.pictures.gather_curves import ELITES
 from brns.pictures.style import SOLVED
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
@@ -48,6 +50,7 @@ CURVES = {
 @pytest.mark.parametrize("name", CURVES)
 def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name, near, ax):
     values = list(map(CURVES[name], near))
+    assert_allclose([row["value"] for row in pictures.data(name, near)], np.ravel(values))
     generations = np.arange(len(values[0]))  # each has its state
     mean, deviation = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
     middle, low, high = mean, mean - deviation, mean + deviation
@@ -77,32 +80,47 @@ def test_runs_of_different_length_end_with_the_shortest(near, tmp_path, ax):
 
 def test_q_draws_rows_of_the_matrix(archived, ax):
     draw("q", archived, ax=ax)
-    q = np.mean([cycling.of_record(record).q for record in archived], axis=0)
-    assert_allclose(ax.lines[0].get_ydata(), q[0])
-    assert_array_equal(ax.lines[1].get_xdata(), np.arange(2, GENERATIONS + 1))
-    assert_allclose(ax.lines[1].get_ydata(), q[2, 2:])
+    matrices = np.array([cycling.of_record(record).q for record in archived])
+    first, second = ax.lines[:2]
+    assert_allclose(first.get_ydata(), matrices.mean(axis=0)[0])
+    assert_array_equal(second.get_xdata(), np.arange(2, GENERATIONS + 1))
+    assert_allclose(second.get_ydata(), matrices.mean(axis=0)[2, 2:])
+    rows = [row["value"] for row in pictures.data("q", archived) if row["row"] == "i = 2"]
+    assert_allclose(rows, matrices[:, 2, 2:].ravel())
 
 
-def test_an_archives_uniformity_is_that_of_its_entries(archived, ax):
+def test_the_archive_and_its_uniformity_are_those_of_its_entries(archived, near, ax):
     record = archived[0]
-    draw("uniformity", record, ax=ax)
     state = record.state(GENERATIONS, record.search).estimator
-    entries = np.asarray(state.descriptor)[np.asarray(state.id) >= 0]
-    expected = uniformity.of_points(entries, record.search.task.behavior_space, (6, 6))
-    y = ax.lines[0].get_ydata()
-    assert y[-1] == pytest.approx(expected)
-    assert np.isnan(y[0])  # Before the first generation the archive is empty.
-
-
-def test_the_archive_is_drawn_where_its_entries_lie(archived, near, ax):
-    draw("archive", archived[0], ax=ax)
-    state = archived[0].state(GENERATIONS, archived[0].search).estimator
     there = np.asarray(state.id) >= 0
-    assert there.sum() == 2 * GENERATIONS
-    assert_allclose(ax.collections[0].get_offsets(), np.asarray(state.descriptor)[there])
+    entries = np.asarray(state.descriptor)[there]
+    assert len(entries) == 2 * GENERATIONS
+    draw("archive", record, ax=ax)
+    assert_allclose(ax.collections[0].get_offsets(), entries)
     assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
+    distances = [row["value"] for row in pictures.data("uniformity", record)]
+    assert np.isnan(distances[0])  # before the first generation the archive is empty
+    expected = uniformity.of_points(entries, record.behavior_space, (6, 6))
+    assert distances[-1] == pytest.approx(expected)
     with pytest.raises(ValueError, match="no archive"):
         draw("archive", near[0], ax=ax)
+
+
+MAPS = [name for name, figure in pictures.FIGURES.items() if figure.wide]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_every_map_tells_its_numbers(name, near, archived):
+    source = archived if name == "archive" else near
+    rows = pictures.data(name, source)
+    if name == "elites":
+        assert len(rows) == np.prod(ELITES)
+    elif name == "novelty-map":
+        assert sum(row.get("what") == "individual" for row in rows) == 3 * 8
+    else:
+        behaviors = [[row["behavior_0"], row["behavior_1"]] for row in rows]
+        drawn = draw(name, source).axes[0].collections[0].get_offsets()
+        assert_allclose(drawn, behaviors)
 
 
 def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
@@ -176,6 +194,8 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
 def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
     with pytest.raises(ValueError, match="one panel fits on ax; these runs have 2"):
         draw("q", [*near, *archived], ax=ax)
+    with pytest.raises(ValueError, match="got none"):
+        pictures.overview([])
     with pytest.raises(ValueError, match="the same seed"):
         pictures.methods([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):
@@ -224,7 +244,7 @@ def ant_run(path, seed, reach):
     people = Population.from_descriptors(steps.reshape(3, 32))
     people = people._replace(genotype=np.zeros((3, 608), np.float32))
     space, key = search.task.behavior_space, jax.random.key(seed)
-    people, estimator = init_estimator(search.estimator, space, people, key)
+    people, estimator = eqx.filter_jit(init_estimator)(search.estimator, space, people, key)
     state = SearchState(jnp.int32(0), people, estimator, search.mixture.initial_credit())
     return ActiveRun.begin(Store(path), facts, search, state, np.zeros((0, 608))).record
 

@@ -128,23 +128,23 @@ def test_the_report_has_the_figures_of_paths(strides, tmp_path):
         assert f'id="figure-{name}"' in page
 
 
-def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wide):
-    left, right = overview(wide).axes[:2]
-    assert left.get_title(loc="left").endswith(f", {6 * 4} outside")
-    assert right.images[0].get_extent() == [-1, 1, -1, 1]
-    assert right.get_xlim() == pytest.approx((-2.08, 2.08))
+def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wide, ax):
+    draw("novelty-map", wide, ax=ax)
+    assert ax.get_title().endswith(", 6 outside")
+    assert ax.images[0].get_extent() == [-1, 1, -1, 1]
+    assert ax.get_xlim() == pytest.approx((-2.08, 2.08))
     shown = view.view({"a method": wide})
     assert shown["scene"]["low"] == [-2, -2]
     assert shown["panels"][0]["map"]["low"] == [-1, -1]
     assert json.dumps(shown)  # of NumPy's numbers, too
 
 
-def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
-    left = overview(strides).axes[0]
-    assert "goal" in left.get_legend_handles_labels()[1]
-    assert left.get_xlabel() == "east"
-    assert np.isfinite(np.asarray(left.images[0].get_array(), float)).sum() == 4
-    way = next(line for line in left.lines if line.get_color() == SOLVED).get_xydata()
+def test_a_world_that_tells_how_it_looks_is_drawn_so(strides, ax):
+    draw("behaviors", strides, ax=ax)
+    assert "goal" in ax.get_legend_handles_labels()[1]
+    assert ax.get_xlabel() == "east"
+    assert np.isfinite(np.asarray(ax.images[0].get_array(), float)).sum() == 4
+    way = next(line for line in ax.lines if line.get_color() == SOLVED).get_xydata()
     first = strides.solutions().descriptor[0, -2:]
     assert_allclose(way[[0, -1]], [[0, 0], first], rtol=1e-6)
 

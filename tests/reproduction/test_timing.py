@@ -8,8 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from brns.core.population import unite
-from brns.estimators.archive import ArchiveKNN
-from brns.estimators.counts import VisitCounts
+from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from reproduction import timing
@@ -22,7 +21,7 @@ from reproduction.timing import Exact, brute_force, kd_tree
 @pytest.fixture
 def small(monkeypatch):
     """One cheap estimator, 16 + 16 individuals."""
-    monkeypatch.setattr(timing, "ESTIMATORS", {"counts": VisitCounts(grids=4)})
+    monkeypatch.setattr(timing, "ESTIMATORS", {"near": PopulationKNN(k=1)})
     monkeypatch.setattr(timing, "SIZES", (32,))
     monkeypatch.setattr(timing, "DIMENSION", 2)
     monkeypatch.setattr(timing, "K", 1)  # compiles sooner
@@ -56,7 +55,7 @@ HEAD = "method,d,entries,individuals,repeat,ms,wall_ms,bytes,session\n"
 
 
 def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
-    held = (("counts", 0), (KNN, 64), (BRUTE, 64), (TREE, 64))
+    held = (("near", 0), (KNN, 64), (BRUTE, 64), (TREE, 64))
     text = HEAD + "".join(f"{name},2,{n},32,0,1,1,8,0\n" for name, n in held)
     (tmp_path / "timing.csv").write_text(text)
     timing.time_methods(timing.Session(tmp_path), Timing((2,), (64,), 1, 0))

@@ -15,8 +15,7 @@ WORLDS = [
     PlanarArm(3, "picture"),
     brns.MountainCar(steps=20),
     DeceptiveMaze(steps=7, start=(70.0, 450.0, 0.5), goal=(80.0, 60.0), goal_radius=30.0),
-    DeceptiveMaze(steps=7, bitmap=np.eye(40, k=20, dtype=bool), start=(30.0, 90.0, 0.0)),
-    DeceptiveMaze(steps=6, positions=3),
+    DeceptiveMaze(6, bitmap=np.eye(40, k=20, dtype=bool), start=(30.0, 90.0, 0.0), positions=3),
     RoomsMaze(steps=7, seed=2, rooms=2),
 ]
 

@@ -49,11 +49,11 @@ class Wide(Corridor):
         return super().step(state, action)._replace(reward=jnp.ones(2))
 
 
-def loop(task, genotype, key, step):
+def loop(task, genotype, key, step, act):
     """The states of one episode by a loop in Python."""
     states = [task.env.reset(key)]
     while len(states) <= task.steps and not states[-1].done:
-        action = task.policy(genotype[None], task.observe(states[-1])[None])[0]
+        action = act(genotype[None], task.observe(states[-1])[None])[0]
         states.append(step(states[-1], action))
     return states
 
@@ -67,12 +67,12 @@ def test_a_batch_is_a_plain_loop_of_the_environment():
         success=lambda episode: episode.done,
     )
     rows = task.genotype_space.uniform(KEY, 8)
-    check_task(task)
+    check_task(task, n=8, sizes=())
     found, lengths = task.evaluate(rows, jax.random.key(5)), set()
-    step, key = jax.jit(task.env.step), jax.random.key(0)
-    episodes = jax.vmap(task.episode, (0, None))(rows, key)
+    step, act, key = jax.jit(task.env.step), jax.jit(task.policy), jax.random.key(0)
+    episodes = jax.jit(jax.vmap(task.episode, (0, None)))(rows, key)
     for i, row in enumerate(rows):
-        states = loop(task, row, key, step)
+        states = loop(task, row, key, step, act)
         episode = jax.tree.map(lambda column, i=i: column[i], episodes)
         n, watched = len(states), np.array([task.watch(state) for state in states])
         assert (int(episode.length), bool(found.solved[i])) == (n - 1, watched[-1, 0] >= 3)
@@ -114,14 +114,6 @@ def test_what_does_not_fit_is_refused(env, settings, message):
         check_task(FunctionalTask(env, 6, SPACE, **settings))
 
 
-def test_numbers_in_a_list_are_a_behavior():
-    task = FunctionalTask(Corridor(), 6, SPACE, describe=lambda e: [e.rewards[0], e.rewards[1]])
-    rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers
-    episodes = [task.episode(row, jax.random.key(0)) for row in rows]
-    expected = [episode.rewards[:2] for episode in episodes]
-    assert_allclose(task.evaluate(rows, KEY).descriptor, expected, rtol=1e-5)
-
-
 @dataclasses.dataclass
 class Unhashable(Corridor):
     """The corridor as a plain dataclass with an array and a list."""
@@ -144,10 +136,17 @@ class Columns(Corridor):
         return self.columns(super().step(state, action))
 
 
-@pytest.mark.parametrize("env", [Unhashable(), Columns()])
-def test_environments_of_other_forms_give_the_same(env):
-    task, plain = FunctionalTask(env, 6, SPACE), FunctionalTask(Corridor(), 6, SPACE)
-    rows = task.genotype_space.uniform(KEY, 4)
+@pytest.mark.parametrize(
+    ("env", "settings"),
+    [
+        (Unhashable(), {}),
+        (Columns(), {}),
+        (Corridor(), {"describe": lambda episode: [*episode.observations[-1]]}),
+    ],
+)
+def test_environments_and_behaviors_of_other_forms_give_the_same(env, settings):
+    task, plain = FunctionalTask(env, 6, SPACE, **settings), FunctionalTask(Corridor(), 6, SPACE)
+    rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers of a behavior
     for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
         assert_array_equal(one, other)
     assert part_to_json(task)["env"]["name"] == type(env).__name__
@@ -226,33 +225,14 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
-def test_a_real_environment_of_gymnax(name):
-    env = ParamsEnv(*pytest.importorskip("gymnax").make(name))
-    space = Box([-20.0] * 3, [20.0] * 3)
-    check_task(FunctionalTask(env, 20, space, lambda e: e.observations[-1][:3]))
-
-
-@pytest.mark.slow
-def test_a_real_environment_of_jumanji():
-    env = TimeStepEnv(pytest.importorskip("jumanji").make("Maze-v0"))
-
-    def where(adapted):
-        place = adapted.state.agent_position
-        return jnp.stack([place.row, place.col])
-
-    check_task(FunctionalTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where))
-
-
-@pytest.mark.slow
 def test_a_real_environment_of_playground_is_a_plain_loop_of_it():
     registry = pytest.importorskip("mujoco_playground").registry
     env = registry.load("CartpoleBalance", config_overrides={"impl": "jax"})
     task = FunctionalTask(env, 5, SPACE, watch=lambda state: state.data.qpos)
     rows = task.genotype_space.uniform(KEY, 4)
     found = task.evaluate(rows, KEY)
-    step = jax.jit(env.step)
+    step, act = jax.jit(env.step), jax.jit(task.policy)
     for row, descriptor, fitness in zip(rows, found.descriptor, found.fitness, strict=True):
-        states = loop(task, row, jax.random.key(0), step)
+        states = loop(task, row, jax.random.key(0), step, act)
         assert_allclose(descriptor, states[-1].data.qpos, atol=1e-4)
         assert_allclose(fitness, sum(state.reward for state in states), rtol=1e-4)

@@ -5,18 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from policies import genotypes
 from scipy.ndimage import label
 
 from brns import DeceptiveMaze, RoomsMaze
 from brns.tasks.maze.map import PIXEL, rooms
 
 KEY = jax.random.key(0)
+SPACE = DeceptiveMaze().genotype_space
 
 
 def test_a_maze_of_another_size_has_its_own_world():
     maze = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0))
-    some = genotypes(40)
+    some = SPACE.uniform(KEY, 40)
     assert_array_equal(maze.behavior_space.high, (180, 180))
     last = maze.evaluate(some, KEY).descriptor
     assert ((last > 9) & (last < 171)).all()  # the world's border is wall
@@ -46,7 +46,7 @@ def test_the_path_is_the_mazes_trajectory():
     task = DeceptiveMaze(
         steps=60, bitmap=hall, start=(60.0, 60.0, 0.0), goal=(90.0, 90.0), positions=3
     )
-    some = genotypes(8)
+    some = SPACE.uniform(KEY, 8)
     found = task.evaluate(some, KEY)
     assert_array_equal(found.descriptor, task.trajectory(some, every=20)[:, 1:, :2].reshape(8, 6))
     assert_array_equal(found.solved, task.solved(found.descriptor[:, -2:]))
