@@ -26,6 +26,11 @@ def bits(path):
     return {str(file.relative_to(path)): content(file) for file in files}
 
 
+def contents(path):
+    """All files below a path, of which none may be changed."""
+    return {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
 def rewrite(run, facts):
     """Put other facts into a run's run.json, as JSON, as the run itself would have."""
     metadata.write(Store(run), metadata.Metadata.model_validate_json(json.dumps(facts)))

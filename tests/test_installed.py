@@ -33,11 +33,9 @@ assert "beartype" not in sys.modules
 
 @pytest.mark.slow
 def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
-    """Needs a package index, for `uv pip install`."""
-    python = installed(
-        tmp_path, f"{ROOT}[ant,gymnasium,report,frame]", "--resolution", "lowest-direct"
-    )
-    use(python, tmp_path)
+    """Needs a package index, as the next does."""
+    package = f"{ROOT}[ant,gymnasium,report,frame]"
+    python = install_and_use(tmp_path, package, "--resolution", "lowest-direct")
     ant = "import brns; brns.check_task(brns.AntMaze(steps=16), n=2)"
     subprocess.run([python, "-c", ant], cwd=tmp_path, check=True)
 
@@ -45,30 +43,20 @@ def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
 def test_what_is_built_installs_and_runs_outside_of_a_checkout(kind, tmp_path):
-    """Needs a package index, for what builds it and for the libraries."""
     built = tmp_path / "built"
     subprocess.run([UV, "build", "-q", f"--{kind}", "--out-dir", built, ROOT], check=True)
     (package,) = (file for file in built.iterdir() if file.suffix in (".whl", ".gz"))
-    python = installed(tmp_path, f"brns[report] @ {package.as_uri()}")
-    use(python, tmp_path)
-    where = subprocess.run(
-        [python, "-c", "import brns; print(brns.__file__)"], cwd=tmp_path, capture_output=True
-    )
-    assert str(tmp_path) in where.stdout.decode()
+    python = install_and_use(tmp_path, f"brns[report] @ {package.as_uri()}")
+    where = [python, "-c", "import brns; print(brns.__file__)"]
+    assert str(tmp_path) in subprocess.check_output(where, cwd=tmp_path, text=True)
 
 
-def installed(folder, package, *options):
-    """The Python of a new environment with the package."""
+def install_and_use(folder, package, *options):
+    """The Python of a new environment with the package, after a search, all around it and the
+    command. The page's scripts are in the package."""
     python = folder / "environment/bin/python"
     subprocess.run([UV, "venv", "-q", "--python", sys.executable, python.parent.parent], check=True)
     subprocess.run([UV, "pip", "install", "-q", "--python", python, *options, package], check=True)
-    return python
-
-
-def use(python, folder):
-    """A search and all around it by some Python, and the command beside it.
-
-    The page's scripts are in the package."""
     environment = {
         name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"
     }
@@ -77,3 +65,4 @@ def use(python, folder):
     for command in ("--version", "show run", "report run --out report.html"):
         subprocess.run([python.parent / "brns", *command.split()], cwd=folder, check=True)
     assert (folder / "report.html").stat().st_size > 10_000
+    return python

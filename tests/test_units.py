@@ -67,4 +67,4 @@ def test_behaviors_beyond_float32_end_a_run_with_their_size(tmp_path):
     raw = brns.BehaviorRecognition(width=4, divergence_steps=0, inputs="raw")
     search = brns.NoveltySearch(Far(), raw, 4, 4, brns.UniformResampling())
     with pytest.raises(ValueError, match=r"estimator gave a novelty .* descriptors reach \d.*e\+2"):
-        brns.run(search, 1, out=tmp_path / "run", progress=False)
+        brns.run(search, 1, out=tmp_path / "run")

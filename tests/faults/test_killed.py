@@ -81,7 +81,7 @@ def names(path):
 
 def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes(tmp_path, monkeypatch):
     """Every call that makes, syncs, renames or removes a file in turn."""
-    run(HOST, 2, out=tmp_path / "whole", checkpoint_every=3)
+    run(HOST, 1, out=tmp_path / "whole")
     whole, anew = (bits(tmp_path / "whole"), names(tmp_path / "whole")), 0
     for alive in range(1000):
         out, steps = tmp_path / f"after{alive}", []
@@ -89,7 +89,7 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes(tmp_path, monke
             for name in ("mkdir", "fsync", "replace", "unlink"):
                 patch.setattr(os, name, dying(getattr(os, name), steps, alive))
             try:
-                run(HOST, 2, out=out, checkpoint_every=3)
+                run(HOST, 1, out=out)
             except Death:
                 pass
             else:
@@ -98,7 +98,7 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes(tmp_path, monke
             anew += 1
             with pytest.raises(RecordError, match="is not a run"):
                 resume(out, search=HOST)
-            run(HOST, 2, out=out, checkpoint_every=3)
+            run(HOST, 1, out=out)
         else:
             resume(out, search=HOST)
         assert (bits(out), names(out)) == whole, f"died before its step {alive}, {steps[-1]}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 import pytest
-from files import bits
+from files import bits, contents
 from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST
 from worlds import HostIdentity, Identity
@@ -24,23 +24,19 @@ def whole(tmp_path_factory):
     return folder
 
 
-def files(path):
-    return {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-
-
 def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_path):
-    before = files(whole / "one")
+    source = whole / "one"
+    before = contents(source)
     for at in (0, 6):
-        copy = fork(whole / "one", at, HOST, out=tmp_path / f"{at}")
+        copy = fork(source, at, HOST, out=tmp_path / f"{at}")
         assert (copy.last, copy.snapshots) == (at, [at])
         (record,) = resume(copy, search=HOST)
-        assert record.metadata.id != Record(whole / "one").metadata.id
+        assert record.metadata.id != Record(source).metadata.id
         assert len(bits(copy)) > 13
-        assert bits(copy).items() <= bits(whole / "one").items()
-        source = whole / "one"
+        assert bits(copy).items() <= bits(source).items()
         told = f"Forked from {source} after generation {at}: nothing changed."
         assert describe_origin(record.metadata) == told
-    assert files(whole / "one") == before
+    assert contents(source) == before
 
 
 def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
@@ -57,20 +53,18 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
 
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
-    rates = (0.6, 0.0)
-    first, still = (replace(HOST, mutate=PolynomialMutation(2.0, rate)) for rate in rates)
-    fork(whole / "one", 6, first, out=tmp_path / "first")
-    fork(tmp_path / "first", 6, still, out=tmp_path / "fork", generations=8)
+    first, still = (replace(HOST, mutate=PolynomialMutation(2.0, rate)) for rate in (0.6, 0.0))
+    middle = fork(whole / "one", 6, first, out=tmp_path / "first")
+    fork(middle, 6, still, out=tmp_path / "fork", generations=8)
     (record,) = resume(tmp_path / "fork", search=still)
     parents = Record(whole / "one", HOST).state(6).population
+    (named,) = record.column("offspring.parent", [7])
+    (genotypes,) = record.column("offspring.genotype", [7])
     ids = parents.id.tolist()
-    (named,), (genotypes,) = (
-        record.column(f"offspring.{name}", [7]) for name in ("parent", "genotype")
-    )
     rows = [ids.index(parent) for parent in named]
     assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
     assert "mutate.rate was 0.6 and is 0.0" in describe_origin(record.metadata)
-    assert record.metadata.forked.id == Record(tmp_path / "first").metadata.id
+    assert record.metadata.forked.id == middle.metadata.id
 
 
 LONGER = HostIdentity(genotype_space=Box([-1.0] * 6, [1.0] * 6))
@@ -100,26 +94,20 @@ def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(
 
 def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path, monkeypatch):
     """Full at the first save and at a later one; taken while generations are copied."""
-    sync, left = os.fsync, 0
+    sync, out = os.fsync, tmp_path / "fork"
 
     def save(descriptor):
-        nonlocal left
-        left -= 1
-        if left < 0:
+        if next(room) == 0:
             raise OSError(errno.ENOSPC, "No space left on device")
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", save)
-    for room in (0, 9):
-        left = room
+    for saves in (0, 9):
+        room = iter(range(saves, -1, -1))
         with pytest.raises(RecordError, match="No space left"):
-            fork(whole / "one", 4, HOST, out=tmp_path / "fork")
+            fork(whole / "one", 4, HOST, out=out)
         assert list(tmp_path.iterdir()) == []
-
-    def take(descriptor):
-        (tmp_path / "fork" / "notes").mkdir(parents=True, exist_ok=True)
-
-    monkeypatch.setattr(os, "fsync", take)
+    monkeypatch.setattr(os, "fsync", lambda _: (out / "notes").mkdir(parents=True, exist_ok=True))
     with pytest.raises(RecordError, match="was taken"):
-        fork(whole / "one", 4, HOST, out=tmp_path / "fork")
+        fork(whole / "one", 4, HOST, out=out)
     assert [file.name for file in tmp_path.rglob("*")] == ["fork", "notes"]

@@ -5,8 +5,8 @@ import io
 import itertools
 import sys
 import time
-import types
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -208,18 +208,15 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     """A `display` like IPython's makes an output, which its handle replaces."""
     outputs = []
 
-    class Handle:
-        def update(self, what):
-            outputs[-1] = what._repr_mimebundle_((), ())
+    def replace(what):
+        outputs[-1] = what._repr_mimebundle_((), ())
 
     def display(what, display_id):
         outputs.append(what._repr_mimebundle_((), ()))
-        return Handle()
+        return SimpleNamespace(update=replace)
 
-    module = types.ModuleType("IPython.display")
-    module.__dict__["display"] = display
-    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
-    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
     notebook = Console(file=io.StringIO(), force_jupyter=True)
     monkeypatch.setattr(progress, "Console", lambda **_: notebook)
     brns.run(HOST, 3, out=tmp_path / "run")

@@ -17,7 +17,7 @@ import jax
 import jaxtyping
 import numpy as np
 import pytest
-from files import bits
+from files import bits, contents
 from searches import HOST, search
 from worlds import HostIdentity, Identity
 
@@ -45,11 +45,6 @@ def stopped(path, generation, state):
     for name in LEFT + OTHERS:
         (path / name).write_bytes(b"PK")
     (path / "progress.csv").write_text("generation,")
-
-
-def contents(path):
-    """All files, of which none may be changed."""
-    return {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch)
         NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args)
     )
     monkeypatch.setattr(ActiveRun, "save", saving)
-    for shown in brns.generations(search(Identity()), 3, out=tmp_path / "run", progress=False):
+    for shown in brns.generations(search(Identity()), 3, out=tmp_path / "run"):
         assert saved[-1:] == [shown.number][: shown.number]
     assert saved == [1, 2, 3]
     assert begun.empty()

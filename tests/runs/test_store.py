@@ -10,7 +10,7 @@ from brns.metrics.measures import summary
 
 
 def test_a_run_in_dictionaries_is_the_run_on_disk(tmp_path):
-    on_disk = brns.run(HOST, 6, out=tmp_path / "run", seeds=2, checkpoint_every=2, progress=False)
+    on_disk = brns.run(HOST, 6, out=tmp_path / "run", seeds=2, checkpoint_every=2)
     in_memory = run_in_memory(HOST, 6, [0, 1], checkpoint_every=2)
     for there, here in zip(on_disk, in_memory, strict=True):
         assert isinstance(here.store, Memory)
