@@ -58,6 +58,15 @@ def test_crowding_is_that_of_the_largest_numbers_too():
     assert_array_equal(crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf])
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 1e-31), (0, 1e-42), (-1e31, 0), (1e30, 3e30), (1, np.nan), (2**24, 2**24 + 10)],
+)
+def test_a_box_that_arithmetic_cannot_use_is_refused_with_its_limits(low, high):
+    with pytest.raises(ValueError, match=r"within 1e\+30 of 0 and at least 1e-30, "):
+        Box([0.0, low], [1.0, high])
+
+
 def test_behaviors_beyond_float32_end_a_run_with_their_size(tmp_path):
     class Far(brns.LinearProjection):
         def evaluate(self, genotypes, key):

@@ -129,7 +129,8 @@ def check_finite(number: int, generation: Generation) -> None:
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {bad.sum()} of {bad.size} "
                 f"individuals of generation {number} (first ids {_first(rows.id[bad])}); "
-                f"the descriptors reach {np.max(np.abs(rows.descriptor)):g}. {SAFE}.{hint}"
+                f"the descriptors reach {np.max(np.abs(rows.descriptor)):g}, and float32 ends at "
+                f"3.4e38. {SAFE}.{hint}"
             )
 
 

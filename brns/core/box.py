@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
+NEAREST = 1e-4  # bounds, as a share of the larger: float32 has some 800 numbers between them
 
 
 class Box(eqx.Module):
@@ -21,7 +22,7 @@ class Box(eqx.Module):
 
     Raises:
         ValueError: where they are no numbers, differ in shape, reach beyond 1e30,
-            or lie less than 1e-30 apart in float32.
+            or lie less than 1e-30, or 1e-4 of the larger, apart in float32.
     """
 
     low: Float[Array, " d"]
@@ -38,12 +39,13 @@ class Box(eqx.Module):
                 f"{high.shape}"
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            width = high - low
+            width, furthest = high - low, np.maximum(np.abs(low), np.abs(high))
         # Shares of widths, and sums and squares of such shares, are numbers of float32 then.
-        if not ((np.abs(low) <= WIDEST) & (np.abs(high) <= WIDEST) & (width >= 1 / WIDEST)).all():
+        if not ((furthest <= WIDEST) & (width >= 1 / WIDEST) & (width >= NEAREST * furthest)).all():
             raise ValueError(
-                f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g} "
-                f"apart in float32; got {low}, {high}; give genes and behaviors in another unit"
+                f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g}, and "
+                f"{NEAREST:g} of the bounds, apart in float32; got {low}, {high}; give genes and "
+                "behaviors in another unit, or their distance from a value nearby"
             )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 

@@ -86,7 +86,7 @@ class ExactRecognition(eqx.Module):
         low, high = self.frequencies
         check_settings(
             self,
-            size=(self.size >= 2 and self.size % 2 == 0, "even and at least 2"),
+            size=(2 <= self.size <= 2**15 and self.size % 2 == 0, "even and from 2 to 32,768"),
             frequencies=(0 < low <= high < math.inf, "0 < lowest <= highest"),
             regularization=(
                 1 / LARGEST <= self.regularization < math.inf,

@@ -14,6 +14,8 @@ from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators.encoder import Encoder, init_weights, with_weights
 
+WIDEST = 2**15  # of which the square is the number of a layer's weights
+
 
 class RecognitionState(NamedTuple):
     """The two encoders, what maps descriptors to their inputs, and the optimiser."""
@@ -84,8 +86,8 @@ class BehaviorRecognition(eqx.Module):
         check_types(self)
         check_settings(
             self,
-            embedding=(self.embedding is None or self.embedding >= 1, "at least 1"),
-            width=(self.width is None or self.width >= 1, "at least 1"),
+            embedding=(self.embedding is None or 1 <= self.embedding <= WIDEST, "from 1 to 32,768"),
+            width=(self.width is None or 1 <= self.width <= WIDEST, "from 1 to 32,768"),
             depths=(min(self.depths) >= 0, "two numbers from 0 on"),
             learning_rate=(0 < self.learning_rate < 1, "between 0 and 1"),
             epochs=(self.epochs >= 1, "at least 1"),
