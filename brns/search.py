@@ -20,6 +20,7 @@ from brns.checks.generations import (
     check_finite,
     check_inside,
     check_new,
+    check_reach,
     check_rows,
     check_shapes,
     check_structure,
@@ -191,6 +192,7 @@ class NoveltySearch(eqx.Module):
             )
         if not isinstance(population.id, Tracer):
             check_finite(0, initial_generation(population))
+            check_reach(0, population, self.task.behavior_space)
         credit = self.mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
 
@@ -355,6 +357,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     space = search.task.genotype_space
     check_inside("mutate", search.mutate, generation.offspring.genotype, space)
     check_finite(number, generation)
+    check_reach(number, generation.offspring, search.task.behavior_space)
     check_new(generation)
     check_distinct(search.select, generation.survivors)
 

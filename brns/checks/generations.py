@@ -13,6 +13,7 @@ from jaxtyping import ArrayLike, Float, PyTree
 
 from brns.checks.parts import JAX_ERRORS
 from brns.core import Box, Generation, NoveltyEstimator, Population, Selection, Task
+from brns.core.box import FARTHEST
 from brns.core.evaluation import check_shape, name_of
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
@@ -132,6 +133,17 @@ def check_finite(number: int, generation: Generation) -> None:
                 f"the descriptors reach {np.max(np.abs(rows.descriptor)):g}, and float32 ends at "
                 f"3.4e38. {SAFE}.{hint}"
             )
+
+
+def check_reach(number: int, individuals: Population, space: Box) -> None:
+    """Refuse behaviors beside which float32 cannot tell those in the box from each other."""
+    far = ~space.reaches(np.asarray(individuals.descriptor)) & ~np.asarray(individuals.failed)
+    if far.any():
+        raise ValueError(
+            f"the task gave {far.sum()} behaviors of generation {number} farther than "
+            f"{FARTHEST:g} widths from behavior_space (first ids {_first(individuals.id[far])}): "
+            f"beside them others look alike. Clip them. {SAFE}. {SKIP}"
+        )
 
 
 def _first(ids: Any) -> str:

@@ -6,8 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
+FARTHEST = 1e12  # widths of a box, within which float32 tells behaviors near it from each other
 WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
 NEAREST = 1e-4  # bounds, as a share of the larger: float32 has some 800 numbers between them
 
@@ -52,6 +53,20 @@ class Box(eqx.Module):
     @property
     def dimension(self) -> int:
         return self.low.shape[-1]
+
+    def reaches(self, points: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
+        """Which points are finite, and within 1e12 widths of the box in every dimension: beside
+        farther ones float32 cannot tell those in the box from each other.
+
+        Args:
+            points: `(n, d)`.
+
+        Returns:
+            `(n,)`.
+        """
+        low, high = np.asarray(self.low, float), np.asarray(self.high, float)
+        reach = FARTHEST * (high - low)
+        return np.all((points >= low - reach) & (points <= high + reach), axis=1)
 
     def uniform(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
         """`n` points drawn uniformly from the box.

@@ -16,17 +16,18 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from brns.checks.generations import check_structure
 from brns.checks.parts import check_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
-from brns.core.box import as_real_array
+from brns.core.box import FARTHEST, as_real_array
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
 from brns.runs.files import RecordError
-from brns.runs.paths import require_integer
+from brns.runs.paths import resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import diff, format_diff, short_repr
 
 SEAL = "brns.Novelty"
+MOST = 2**31 - 1  # behaviors, of which ids are int32
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
 
 
@@ -57,7 +58,7 @@ class Novelty:
             estimator = dataclasses.replace(estimator, additions=estimator.capacity)
         self.estimator = estimator
         self.space = space
-        self.seed = require_integer("seed", seed, 0)
+        (self.seed,) = resolve_seeds(seed)
         self.batches = self.learned = 0
         self._lock = threading.RLock()
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
@@ -97,7 +98,7 @@ class Novelty:
                 "novel, as in score(descriptors, population=descriptors)"
             )
         rows = self._check_rows(descriptors)
-        living = rows[:0] if population is None else self._check_rows(population)
+        living = rows[:0] if population is None else self._check_rows(population, "population")
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
@@ -128,6 +129,11 @@ class Novelty:
         if not len(rows):
             return
         with self._lock:
+            if self.learned + len(rows) > MOST:
+                raise ValueError(
+                    f"a Novelty learns up to {MOST} behaviors, and has learned {self.learned}; "
+                    f"got {len(rows)} more: begin another"
+                )
             batch = self._pad(rows), self._pad(scores), self._counts(rows)
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
@@ -181,14 +187,19 @@ class Novelty:
         novelty.state = restore(novelty.state, leaves, Path(path))
         return novelty
 
-    def _check_rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
+    def _check_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_modes()
-        numbers = as_real_array("descriptors", descriptors, "brns.Novelty needs")
-        rows = np.asarray(numbers, np.float32)
-        expected = f"(n, {self.space.dimension})"
-        if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
+        numbers = as_real_array(name, behaviors, "brns.Novelty needs")
+        with np.errstate(over="ignore"):
+            rows = np.asarray(numbers, np.float32)
+        if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
             raise ValueError(
-                f"descriptors must have shape {expected} and be finite; got {rows.shape}"
+                f"{name} must have shape (n, {self.space.dimension}); got {rows.shape}"
+            )
+        if (far := ~self.space.reaches(rows)).any():
+            raise ValueError(
+                f"{name} must be finite, and within {FARTHEST:g} widths of the space; got "
+                f"{far.sum()} rows that are not, the first of them row {far.argmax()}"
             )
         return rows
 

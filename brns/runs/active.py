@@ -53,6 +53,7 @@ class ActiveRun:
         self.total, self.stored = total, stored
         self.key = jax.random.key(record.seed)
         self.rows = Rows(record.behavior_space)
+        self.past_rows: list[Row] = []
 
     @classmethod
     def begin(
@@ -64,6 +65,7 @@ class ActiveRun:
         failed: np.ndarray,
     ) -> "ActiveRun":
         """A new run, of which the founders are stored, with the genotypes of those who `failed`."""
+        store.make()
         metadata.write(store, facts)
         record = Record(store)
         record.search = search
@@ -71,32 +73,36 @@ class ActiveRun:
         run._write_failures(0, np.full(len(failed), -1), failed)
         run._write_generation(state, initial_generation(state.population), len(failed))
         run.checkpoint(state)
-        run._rewrite_rows()
+        run._read_rows()
+        run._write_rows()
         return run
 
     @classmethod
-    def resume(
-        cls, record: Record, number: int, generations: int, session: metadata.Session
-    ) -> "ActiveRun":
-        """A run that goes on from a stored state; what a killed process left is removed. Where the
-        state is not there or damaged, a `RecordError`, and nothing is changed.
+    def read(cls, record: Record, number: int, generations: int) -> "ActiveRun":
+        """A run as it was in a generation, to go on from there. Nothing is changed; where a file is
+        not there or damaged, a `RecordError`.
         """
         record.keeps_in_memory = False  # however long the run gets
         run = cls(record, record.search, record.state(number), generations, stored=number)
+        run._read_rows()
+        return run
+
+    def go_on(self, session: metadata.Session) -> None:
+        """Begin a session; what a killed process left, and later states, are removed."""
+        record, number = self.record, self.number
         record.store.prune()
         for other in record.snapshots:
             if other != number and other % record.checkpoint_every:
                 record.store.remove("states", other)
-        record.metadata.generations = max(record.planned, generations)
-        if number < generations:
+        record.metadata.generations = max(record.planned, self.total)
+        if number < self.total:
             for last in record.metadata.sessions[-1:]:
                 if last.ended is None:  # killed; what it saved last may be overwritten from now on
                     last.ended = record.store.span(last.began, None)[1].isoformat()
                     last.status = "interrupted"
             record.metadata.sessions.append(session.model_copy())
         metadata.write(record.store, record.metadata)
-        run._rewrite_rows()
-        return run
+        self._write_rows()
 
     @property
     def number(self) -> int:
@@ -152,14 +158,16 @@ class ActiveRun:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 
-    def _rewrite_rows(self) -> None:
-        """Write the rows of all generations that are stored, from 0 on."""
-        rows = []
+    def _read_rows(self) -> None:
+        """The rows of all generations that are stored, from 0 on."""
         for number in range(self.number + 1):
             tables = self.record.arrays("generations", number, self.rows.tables)
-            rows.append(self.rows.summarize(number, tables))
-        self.row = rows[-1]
-        self.record.store.write_rows([Row._fields, *rows], mode="w")
+            self.past_rows.append(self.rows.summarize(number, tables))
+        self.row = self.past_rows[-1]
+
+    def _write_rows(self) -> None:
+        """Begin `progress.csv` anew with these rows."""
+        self.record.store.write_rows([Row._fields, *self.past_rows], mode="w")
 
     def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
         number = int(state.generation)

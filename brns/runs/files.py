@@ -48,6 +48,11 @@ def explain_save_errors(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not path.parent.exists():
+            raise RecordError(
+                f"could not save {path}: {path.parent} is no longer there. If it was moved, what "
+                "was saved before is safe where it is now: resume it there"
+            ) from error
         raise RecordError(
             f"could not save {path} ({error.strerror or error}). What was saved before is safe: "
             "make room or mend the folder, then resume or try again"

@@ -29,7 +29,7 @@ from brns.runs.seeds import to_host
 from brns.runs.sources import Source, difference
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
-from brns.settings.differences import format_overrides
+from brns.settings.differences import format_diff, format_overrides
 
 LOG = logging.getLogger("brns")
 DRAWING = (*DRAWING_MODES, "jax_default_prng_impl")
@@ -86,6 +86,11 @@ def reopen(
     existing = records(path, search)
     first = existing[0]
     for record in existing:
+        if other := record.other_settings(first.search):
+            raise RecordError(
+                f"{record.path} was made by another experiment than {first.path}: "
+                f"{format_diff(other)}. Move it elsewhere"
+            )
         record.search = first.search
     check_seeds_together(path, existing)
     check_same_draws(first)
@@ -104,8 +109,10 @@ def reopen(
         LOG.warning("%s", escape_control(text))
     elsewhere = [record for record in existing if edited or record.elsewhere]
     leave_out_missing_seeds(existing)
+    runs = [ActiveRun.read(record, at, total) for record in existing]
     session = metadata.Session(after=at)
-    runs = [ActiveRun.resume(record, at, total, session) for record in existing]
+    for run in runs:
+        run.go_on(session)
     for record in elsewhere:
         warn_unless_exact(record)
     return runs

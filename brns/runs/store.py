@@ -60,7 +60,6 @@ class Store:
 
     def write_facts(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
-        self._make_folder(self.path)
         write_bytes(self.path / NAME, content)
 
     def numbers(self, kind: Kind) -> list[int]:
@@ -132,7 +131,9 @@ class Store:
         """
         import filelock
 
-        lock, locked = filelock.FileLock(self.path / "lock", 0.2, thread_local=False), True
+        file = self.path / "lock"
+        lock = filelock.FileLock(file, 0.2, thread_local=False, fallback_to_soft=False)
+        locked = True
         try:
             lock.acquire()
         except filelock.Timeout:
@@ -165,9 +166,15 @@ class Store:
         """Where a generation's file of a kind is."""
         return self.path / kind / f"{number:06d}.npz"
 
+    def make(self) -> None:
+        """Make the directory, where there is none."""
+        self._make_folder(self.path)
+
     def _make_folder(self, folder: Path) -> None:
-        """Make a folder where there is none, and have the disk confirm its name."""
+        """Make a folder where there is none, and have the disk confirm its name; not those above
+        it: a run that was moved away is not begun anew.
+        """
         if not folder.exists():
             with explain_save_errors(folder):
-                folder.mkdir(parents=True)
+                folder.mkdir()
                 sync(folder.parent)

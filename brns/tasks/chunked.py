@@ -24,7 +24,7 @@ from jaxtyping import Array, Key, UInt32
 
 from brns.checks.generations import SKIP
 from brns.checks.parts import check_settings, check_types
-from brns.core import Evaluation, Task
+from brns.core import Box, Evaluation, Task
 from brns.settings.description import part_to_json
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
@@ -119,7 +119,7 @@ class Chunked(Wrapper):
 
         if isinstance(self.executor, ProcessThreads):
             self.executor.begin()
-        batch = Batch(n, self.task.behavior_space.dimension)
+        batch = Batch(n, self.task.behavior_space)
         try:
             self._collect(submit, chunks, batch)
         finally:
@@ -214,11 +214,11 @@ class Chunked(Wrapper):
 class Batch:
     """What is known by now about `size` individuals, and why those who failed did."""
 
-    def __init__(self, size: int, dimension: int):
-        self.size, self.seconds = size, 0.0
+    def __init__(self, size: int, space: Box):
+        self.size, self.space, self.seconds = size, space, 0.0
         self.reasons: dict[int, str] = {}
         self.columns = Evaluation(
-            np.zeros((size, dimension), np.float32),  # ty: ignore[invalid-argument-type]
+            np.zeros((size, space.dimension), np.float32),  # ty: ignore[invalid-argument-type]
             np.zeros(size, np.float32),  # ty: ignore[invalid-argument-type]
             np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
             np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
@@ -226,7 +226,7 @@ class Batch:
 
     def fill(self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool) -> None:
         """What a task said of these rows and maybe others, of as many as were `asked` for; with
-        `finite`, what is no finite number has failed.
+        `finite`, what is no finite number, or too far from the space, has failed.
         """
         evaluation, seconds = result
         self.seconds += seconds
@@ -241,10 +241,10 @@ class Batch:
         for row in rows.start + np.flatnonzero(part.failed):
             self.reasons[int(row)] = worker.MARKED
         if finite:
-            sound = np.isfinite(part.descriptor).all(axis=1) & np.isfinite(part.fitness)
+            sound = self.space.reaches(np.asarray(part.descriptor)) & np.isfinite(part.fitness)
             for row in rows.start + np.flatnonzero(~sound & ~np.asarray(part.failed)):
                 numbers = np.append(self.columns.descriptor[row], self.columns.fitness[row])
-                self.fail(int(row), f"a descriptor or fitness that is not finite: {numbers}")
+                self.fail(int(row), f"a descriptor or fitness not finite or too far: {numbers}")
 
     def fail(self, row: int, text: str) -> None:
         self.columns.failed[row] = True

@@ -32,14 +32,13 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half,
     spared = jax.config.jax_persistent_cache_min_compile_time_secs
     # JAX's cache is not what is tried here
     jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)
-    reopen = ActiveRun.resume
+    reopen = ActiveRun.go_on
 
     def limited(*arguments):
-        run = reopen(*arguments)  # run.json itself is larger
+        reopen(*arguments)  # run.json itself is larger
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-        return run
 
-    monkeypatch.setattr(ActiveRun, "resume", limited)
+    monkeypatch.setattr(ActiveRun, "go_on", limited)
     try:
         with pytest.raises(RecordError, match=r"000006.npz \(File too large\).* then resume"):
             resume(half, search=SEARCH)

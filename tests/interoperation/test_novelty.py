@@ -129,7 +129,7 @@ def test_nobody_is_scored_and_learned_without_a_change():
 def test_what_are_no_descriptors_and_no_novelty_is_refused():
     novelty = Novelty(COUNTS, SPACE)
     for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
-        with pytest.raises(ValueError, match=r"shape \(n, 2\).* finite"):
+        with pytest.raises(ValueError, match=r"descriptors must (have shape \(n, 2\)|be finite)"):
             novelty.score(wrong)
     for wrong in (None, [["a", "b"]], [[1j, 0]], [[0, 0], [0]]):
         with pytest.raises(ValueError, match=r"brns\.Novelty needs descriptors as"):
@@ -138,3 +138,19 @@ def test_what_are_no_descriptors_and_no_novelty_is_refused():
         novelty.learn([[0.0, 0.0]], novelty=[1.0, 2.0])
     with pytest.raises(ValueError, match="PopulationKNN remembers nothing: give the population"):
         Novelty(brns.PopulationKNN(k=1), SPACE).score([[0.0, 0.0]])
+
+
+def test_behaviors_out_of_reach_are_named_by_their_row():
+    novelty = brns.Novelty(brns.ArchiveKNN(), brns.Box([0.0], [1.0]))
+    with pytest.raises(ValueError, match=r"within 1e\+12 widths of the space; got 1 rows .* row 2"):
+        novelty.score([[0.0], [1.0], [1e20]])
+    with pytest.raises(ValueError, match="population must be finite"):
+        novelty.score([[0.0]], population=[[np.nan]])
+
+
+def test_no_more_behaviors_are_learned_than_have_ids():
+    novelty = brns.Novelty(brns.VisitCounts(), brns.Box([0.0], [1.0]))
+    novelty.learned = 2**31 - 2
+    novelty.learn([[0.5]])
+    with pytest.raises(ValueError, match="learns up to 2147483647 behaviors"):
+        novelty.learn([[0.5]])

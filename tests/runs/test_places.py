@@ -134,3 +134,14 @@ def test_names_may_be_any_bytes(tmp_path, monkeypatch):
     assert record.last == 2
     assert r"stra\udcdfe" in copy.metadata.forked.path
     assert r"stra\udcdfe" in provenance.command()
+
+
+def test_a_run_whose_folder_is_moved_away_is_not_begun_anew(tmp_path):
+    out = tmp_path / "run"
+    run = brns.generations(HOST, 9, out=out)
+    next(run)
+    out.rename(tmp_path / "elsewhere")
+    with pytest.raises(brns.RecordError, match="is no longer there"):
+        list(run)
+    assert not out.exists()
+    assert brns.resume(tmp_path / "elsewhere", 3, search=HOST)[0].last == 3

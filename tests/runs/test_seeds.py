@@ -237,3 +237,24 @@ def test_a_batch_has_each_seed_once_and_a_state_of_each(tmp_path):
     shutil.rmtree(tmp_path / "run" / "seed0002" / "states")
     with pytest.raises(RecordError, match="in seed0002; without it the others go on"):
         resume(tmp_path / "run", 5, search=HOST)
+
+
+def test_a_seed_of_another_experiment_in_a_batch_is_named(tmp_path):
+    for name, offspring in (("ours", 6), ("others", 4)):
+        one = brns.NoveltySearch(brns.PlanarArm(3), brns.PopulationKNN(k=2), 8, offspring)
+        brns.run(one, 1, out=tmp_path / name, seeds=2)
+    shutil.rmtree(tmp_path / "ours/seed0001")
+    shutil.copytree(tmp_path / "others/seed0001", tmp_path / "ours/seed0001")
+    with pytest.raises(brns.RecordError, match=r"seed0001 was made by another .*offspring_size"):
+        brns.resume(tmp_path / "ours", 2)
+
+
+def test_a_refused_resume_changes_no_seed(tmp_path):
+    one = brns.NoveltySearch(Identity(), brns.PopulationKNN(k=2), 8, 6)
+    brns.run(one, 2, out=tmp_path / "run", seeds=2)
+    damaged = tmp_path / "run/seed0001/states/000002.npz"
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    before = (tmp_path / "run/seed0000/run.json").read_bytes()
+    with pytest.raises(brns.RecordError, match="is damaged"):
+        brns.resume(tmp_path / "run", 3, search=one)
+    assert (tmp_path / "run/seed0000/run.json").read_bytes() == before
