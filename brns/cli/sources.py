@@ -57,7 +57,7 @@ def class_settings(name: str) -> dict[str, Setting]:
     for field in node.body:
         match field:
             case ast.AnnAssign(ast.Name(setting), annotation, ast.expr() as value):
-                if _can_be_set(annotation):
+                if setting[0] != "_" and _can_be_set(annotation):
                     # of our own source
                     default = eval(ast.unparse(value), {"math": math})
                     settings[setting] = Setting(default, meanings.get(setting, ""))
