@@ -236,12 +236,6 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
         experiment.tell(state, moved, said, KEY)
 
 
-@pytest.mark.parametrize("size", ["population_size", "offspring_size", "tournament"])
-def test_sizes_that_are_none_are_refused(size):
-    with pytest.raises(ValueError, match=f"{size} must be at least [12].*; got 0"):
-        search(**{size: 0})
-
-
 def test_tell_takes_all_that_were_asked_for_and_no_others(run):
     """Ids are numbered by `offspring_size`: fewer would get those of others."""
     experiment, state = search(), run[0][0]
