@@ -134,14 +134,14 @@ def test_individuals_for_whom_a_task_raises_are_named():
 
 
 def test_a_simulator_with_a_fixed_number_of_worlds_is_checked_with_so_many():
-    def in_six_worlds(evaluation, genotypes, key):
-        if len(genotypes) != 6:
-            raise RuntimeError("six worlds")
+    def in_eight_worlds(evaluation, genotypes, key):
+        if len(genotypes) != 8:
+            raise RuntimeError("eight worlds")
         return evaluation
 
     with pytest.raises(RuntimeError):
-        check_task(broken(in_six_worlds), n=6)
-    check_task(broken(in_six_worlds), n=6, sizes=())
+        check_task(broken(in_eight_worlds), n=8)
+    check_task(broken(in_eight_worlds), n=8, sizes=())
 
 
 def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
