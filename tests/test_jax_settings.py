@@ -95,10 +95,11 @@ def test_double_precision_is_not_switched_while_a_search_runs(task, tmp_path):
             brns.resume(tmp_path / "run", search=drawn)
 
 
-def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):
+def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path, monkeypatch):
+    monkeypatch.setattr("brns.runs.seeds.cores", lambda: 1)  # which would batch them else
     several = search(Identity(), brns.PopulationKNN(k=2))
     with configured("jax_default_prng_impl", "unsafe_rbg"):
-        for record in brns.run(several, 2, seeds=2, out=tmp_path / "run"):
+        for record in brns.run(several, 4, seeds=2, out=tmp_path / "run"):
             genotypes = record.column("offspring.genotype")
             behaviors = 300 + 300 * genotypes[..., :2]
             np.testing.assert_allclose(behaviors, record.column("offspring.descriptor"), rtol=1e-5)

@@ -24,7 +24,7 @@ FOUNDERS = [brns.UniformFounders(), brns.LayerFounders((4, 1))]
 ESTIMATORS = [
     brns.VisitCounts(grids=4, rows=16),
     brns.ExactRecognition(size=4),
-    brns.ArchiveKNN(k=2, capacity=8),
+    brns.ArchiveKNN(k=2, capacity=64),
     brns.PopulationKNN(k=2),
     brns.BehaviorRecognition(width=4, divergence_steps=2, initialisation="he-biased", batch=4),
 ]
