@@ -333,7 +333,7 @@ def test_faulty_founders_are_refused(founders, message):
 def test_our_operators_keep_their_contracts():
     for select in (brns.Elitist(), brns.NSGA2(), brns.LocalCompetition(), brns.Generational()):
         check_selection(select)
-    for mutate in (brns.PolynomialMutation(), brns.IsoLineDD(), brns.Crossover()):
+    for mutate in (brns.IsoLineDD(), brns.Crossover()):
         check_mutation(mutate, Box([-1.0, 0.0, 10.0], [1.0, 5.0, 11.0]))
     check_founders(brns.UniformFounders(), FIVE)
 

@@ -79,7 +79,7 @@ def test_what_is_nearly_the_same_is_said_once_and_what_is_not_is_refused(born):
 @pytest.mark.parametrize("genes", [1, 3, 300])
 def test_a_fingerprint_sees_a_gene_and_leaves_rounding_alone(genes):
     box = brns.Box(np.full(genes, -2.0), np.full(genes, 3.0))
-    genotypes = np.asarray(box.uniform(jax.random.key(0), 50))
+    genotypes = np.random.default_rng(0).uniform(-2, 3, (50, genes)).astype(np.float32)
     first = remaking.fingerprint(genotypes, box)
     near = remaking.SPREAD * genes**0.5
     rounded = np.nextafter(genotypes, np.float32(9))
