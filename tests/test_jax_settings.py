@@ -13,7 +13,7 @@ from test_keys import ESTIMATORS
 from worlds import HostIdentity, Identity
 
 import brns
-from brns.runs.seeds import to_host
+from brns.runs.seeds import count_parallel_batches, to_host
 
 KEY = jax.random.key(0)
 SIZES = {"population_size": 6, "offspring_size": 6}
@@ -36,21 +36,15 @@ def test_what_is_remembered_is_the_same_in_double_precision(estimator, select):
         assert remembered() == single
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        brns.PlanarArm(),
-        brns.DeceptiveMaze(steps=20),
-        brns.RoomsMaze(steps=20),
-        brns.MountainCar(),
-        brns.LinearProjection(),
-    ],
-    ids=lambda each: type(each).__name__,
-)
+WORLDS = [brns.PlanarArm(), brns.DeceptiveMaze(steps=20), brns.RoomsMaze(steps=20)]
+WORLDS += [brns.MountainCar(), brns.LinearProjection()]
+
+
+@pytest.mark.parametrize("task", WORLDS, ids=lambda each: type(each).__name__)
 def test_worlds_can_be_evaluated_in_double_precision(task):
     with jax.enable_x64(True):
         for precision in (jnp.float32, jnp.float64):
-            genotypes = task.genotype_space.uniform(KEY, 3).astype(precision)
+            genotypes = jax.ShapeDtypeStruct((3, task.genotype_space.dimension), precision)
             evaluation = eqx.filter_eval_shape(task.evaluate, genotypes, KEY)
             assert evaluation.descriptor.shape == (3, task.behavior_space.dimension)
 
@@ -74,6 +68,7 @@ def configured(name, value):
         jax.config.update(name, before)
 
 
+@pytest.mark.slow
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     with configured("jax_enable_x64", True):
         fine = search(Fine(), brns.PopulationKNN(k=2))
@@ -95,10 +90,18 @@ def test_double_precision_is_not_switched_while_a_search_runs(task, tmp_path):
             brns.resume(tmp_path / "run", search=drawn)
 
 
+def test_seeds_are_no_batch_with_another_generator(monkeypatch):
+    monkeypatch.setattr("brns.runs.seeds.cores", lambda: 1)
+    assert count_parallel_batches(Identity(), 3) == 1
+    with configured("jax_default_prng_impl", "unsafe_rbg"):
+        assert count_parallel_batches(Identity(), 3) == 3
+
+
+@pytest.mark.slow
 def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):
     several = search(Identity(), brns.PopulationKNN(k=2))
     with configured("jax_default_prng_impl", "unsafe_rbg"):
-        for record in brns.run(several, 2, seeds=2, out=tmp_path / "run"):
+        for record in brns.run(several, 4, seeds=3, out=tmp_path / "run"):
             genotypes = record.column("offspring.genotype")
             behaviors = 300 + 300 * genotypes[..., :2]
             np.testing.assert_allclose(behaviors, record.column("offspring.descriptor"), rtol=1e-5)

@@ -15,18 +15,16 @@ from brns.checks import estimators
 BOX = Box([-1.0] * 5, [1.0] * 5)
 KEY = jax.random.key(3)
 EVALUATED = []
-OPERATORS = [
-    brns.GaussianMutation(),
-    brns.UniformResampling(),
+MIXTURES = [
     brns.MixedMutation(),
-    brns.MixedMutation((brns.GaussianMutation(),)),
+    brns.MixedMutation((brns.GaussianMutation(), brns.UniformResampling())),
 ]
-"""The first mixture has the other operators."""
+"""of all operators"""
 FOUNDERS = [brns.UniformFounders(), brns.LayerFounders((4, 1))]
 ESTIMATORS = [
     brns.VisitCounts(grids=4, rows=16),
     brns.ExactRecognition(size=4),
-    brns.ArchiveKNN(k=2, capacity=8),
+    brns.ArchiveKNN(k=2, capacity=64),
     brns.PopulationKNN(k=2),
     brns.BehaviorRecognition(width=4, divergence_steps=2, initialisation="he-biased", batch=4),
 ]
@@ -104,7 +102,7 @@ class Shaken(HostIdentity):
 
 
 def test_each_part_uses_each_key_once(uses):
-    for mutate in OPERATORS:
+    for mutate in MIXTURES:
         jax.jit(mutate)(KEY, jnp.zeros((6, 5)), BOX)
         assert not reused_keys(uses), mutate
     for founders in FOUNDERS:

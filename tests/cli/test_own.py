@@ -15,7 +15,7 @@ from brns import Processes, VisitCounts
 
 
 class Lonely(eqx.Module):
-    genes: int = 3
+    genes: int = 5
     """how many genes"""
     traceable = False
 
@@ -58,9 +58,9 @@ def needs(genes):
     return NoveltySearch(Lonely(genes))
 
 
-SMALL = {"estimator": VisitCounts(grids=8), "mutate": PolynomialMutation()}
-SMALL |= {"population_size": 6, "offspring_size": 6}
-other = NoveltySearch(Lonely(5), **SMALL)
+SMALL = {"estimator": VisitCounts(grids=8), "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
+SMALL |= {"population_size": 8, "offspring_size": 6}
+other = NoveltySearch(Lonely(3), **SMALL)
 strange = NoveltySearch(Stranger(), **SMALL)
 spread = NoveltySearch(Processes(Lonely(), workers=1), **SMALL)
 near = same = PopulationKNN(k=2)
@@ -100,7 +100,7 @@ def test_methods_are_compared_in_an_own_search_or_task(folder):
     methods = ("lonely_world:near", "--estimator", "lonely_world:same")
     own = call("compare", "lonely_world:search", *few, *methods, "--out", "own", folder=folder)
     assert "1.00 (1.00 to 1.00)" in own.stdout
-    assert "| 6 + 6 |" in (folder / "own.md").read_text()
+    assert "| 8 + 6 |" in (folder / "own.md").read_text()
     both = ("lonely_world:search", "arm")
     alone = call("compare", *both, *few, "lonely_world:near", folder=folder, status=2)
     assert "compared alone" in alone.stderr
@@ -160,8 +160,8 @@ def test_an_own_run_goes_on_with_its_search(folder):
 @pytest.mark.parametrize(
     ("name", "changes", "shape"),
     [
-        ("search", ["task.genes=4"], (6, 4)),
-        ("spread", ["population_size=5", "mutate=redraw"], (5, 3)),
+        ("search", ["task.genes=4"], (8, 4)),
+        ("spread", ["population_size=5", "mutate=redraw"], (5, 5)),
     ],
 )
 def test_a_resumed_own_search_has_the_settings_and_operators_of_its_run(

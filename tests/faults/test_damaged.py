@@ -16,7 +16,7 @@ from small import SEARCH, WILD
 from brns import Novelty, Record, RecordError, VisitCounts
 from brns.runs.loop import resume
 
-FILES = [f"{kind}/00000{g}.npz" for kind in ("generations", "states") for g in (0, 2, 4)]
+FILES = [f"{kind}/00000{g}.npz" for kind in ("generations", "states") for g in (0, 4)]
 FILES += ["run.json", "progress.csv"]
 FILES += ["run.json", "progress.csv"]
 

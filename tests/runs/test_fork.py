@@ -53,18 +53,16 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
 
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
-    first, still = (replace(HOST, mutate=PolynomialMutation(2.0, rate)) for rate in (0.6, 0.0))
-    middle = fork(whole / "one", 6, first, out=tmp_path / "first")
-    fork(middle, 6, still, out=tmp_path / "fork", generations=8)
+    source, still = Record(whole / "one", HOST), replace(HOST, mutate=PolynomialMutation(2.0, 0.0))
+    fork(source, 6, still, out=tmp_path / "fork", generations=8)
     (record,) = resume(tmp_path / "fork", search=still)
-    parents = Record(whole / "one", HOST).state(6).population
+    parents = source.state(6).population
     (named,) = record.column("offspring.parent", [7])
     (genotypes,) = record.column("offspring.genotype", [7])
-    ids = parents.id.tolist()
-    rows = [ids.index(parent) for parent in named]
+    rows = [parents.id.tolist().index(parent) for parent in named]
     assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
-    assert "mutate.rate was 0.6 and is 0.0" in describe_origin(record.metadata)
-    assert record.metadata.forked.id == middle.metadata.id
+    assert "mutate.rate was 0.5 and is 0.0" in describe_origin(record.metadata)
+    assert record.metadata.forked.id == source.metadata.id
 
 
 LONGER = HostIdentity(genotype_space=Box([-1.0] * 6, [1.0] * 6))

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from files import bits, same
+from files import bits, contents, same
 from rich.console import Console
 from searches import HOST, search
 from worlds import HostIdentity
@@ -139,20 +139,14 @@ def test_a_run_without_a_place_is_kept_in_a_folder_that_is_told(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"seeds": [0, 2]}, r"holds seeds \[0, 1\] .*; seeds \[0, 2\]"),
-        ({"checkpoint_every": 3}, "with checkpoint_every=3, genotypes=survivors were asked for"),
-    ],
-)
-def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, message, tmp_path):
-    cell = {"out": tmp_path / "run", "seeds": [0, 1]}
-    brns.run(HOST, 1, **cell)
-    before = bits(tmp_path)
-    with pytest.raises(ValueError, match=message):
-        brns.run(HOST, 2, **(cell | changes), exist="resume")
-    assert bits(tmp_path) == before
+def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(tmp_path):
+    brns.run(HOST, 1, out=tmp_path / "run", seeds=[0, 1])
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match=r"holds seeds \[0, 1\] .*; seeds \[0, 2\]"):
+        brns.run(HOST, 2, out=tmp_path / "run", seeds=[0, 2], exist="resume")
+    with pytest.raises(ValueError, match=r"checkpoint_every=3, .* were asked for"):
+        brns.run(HOST, 2, out=tmp_path / "run", seeds=2, checkpoint_every=3, exist="resume")
+    assert contents(tmp_path) == before
 
 
 def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
