@@ -84,7 +84,7 @@ def test_three_passes_train_as_written_out():
 
 def test_divergence_is_gradient_ascent_written_out():
     """In a box that is all but one point every batch is known."""
-    space = Box([0.5, -0.5], [0.5 + 1e-6, -0.5 + 1e-6])
+    space = Box([0.5, -0.5], [0.5 + 6e-5, -0.5 + 6e-5])
     near, far = (init(paper(divergence_steps=steps, **SMALL), space) for steps in (0, 15))
     literal = Literal(paper(), near)
     literal.rate = -1e-3

@@ -73,7 +73,9 @@ def test_a_table_says_what_made_its_runs(tmp_path):
     def record(commit, seed):
         (facts,) = metadata.new(maze(paper_recognition()), [seed], 1, 1)
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
-        metadata.write(Store(tmp_path / f"{seed}"), facts.model_copy(update=made))
+        store = Store(tmp_path / f"{seed}")
+        store.make()
+        metadata.write(store, facts.model_copy(update=made))
         return Record(tmp_path / f"{seed}")
 
     runs = [("one", "aaa"), ("one", "aaa"), ("two", "aaa"), ("three", "b")]

@@ -24,7 +24,9 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     assert all(a != b for i, a in enumerate(maze) for b in maze[:i])
     described = [*maze, *map(part_to_json, ants.values())]
     assert [part_to_json(part_from_json(one)) for one in described] == described
-    metadata.write(Store(tmp_path / "random"), metadata.new(ants["random"], [0], 1, 1)[0])
+    store = Store(tmp_path / "random")
+    store.make()
+    metadata.write(store, metadata.new(ants["random"], [0], 1, 1)[0])
     assert method(Record(tmp_path / "random")) == "random search"
 
 
