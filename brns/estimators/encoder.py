@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Key, PyTree
 # of "he-biased": it puts the folds of an encoder all over [-1, 1],
 # where zero biases put them through 0
 BIAS = 0.3
+WIDEST_LAYER = 2**15  # the square is the number of its weights
 
 
 def init_weights(

@@ -14,7 +14,7 @@ from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators import cpu
-from brns.estimators.encoder import init_weights, with_weights
+from brns.estimators.encoder import WIDEST_LAYER, init_weights, with_weights
 from brns.estimators.features import (
     Cosines,
     Frame,
@@ -86,7 +86,10 @@ class ExactRecognition(eqx.Module):
         low, high = self.frequencies
         check_settings(
             self,
-            size=(2 <= self.size <= 2**15 and self.size % 2 == 0, "even and from 2 to 32,768"),
+            size=(
+                2 <= self.size <= WIDEST_LAYER and self.size % 2 == 0,
+                "even and from 2 to 32,768",
+            ),
             frequencies=(0 < low <= high < math.inf, "0 < lowest <= highest"),
             regularization=(
                 1 / LARGEST <= self.regularization < math.inf,

@@ -12,9 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
-from brns.estimators.encoder import Encoder, init_weights, with_weights
-
-WIDEST = 2**15  # of which the square is the number of a layer's weights
+from brns.estimators.encoder import WIDEST_LAYER, Encoder, init_weights, with_weights
 
 
 class RecognitionState(NamedTuple):
@@ -86,8 +84,11 @@ class BehaviorRecognition(eqx.Module):
         check_types(self)
         check_settings(
             self,
-            embedding=(self.embedding is None or 1 <= self.embedding <= WIDEST, "from 1 to 32,768"),
-            width=(self.width is None or 1 <= self.width <= WIDEST, "from 1 to 32,768"),
+            embedding=(
+                self.embedding is None or 1 <= self.embedding <= WIDEST_LAYER,
+                "from 1 to 32,768",
+            ),
+            width=(self.width is None or 1 <= self.width <= WIDEST_LAYER, "from 1 to 32,768"),
             depths=(min(self.depths) >= 0, "two numbers from 0 on"),
             learning_rate=(0 < self.learning_rate < 1, "between 0 and 1"),
             epochs=(self.epochs >= 1, "at least 1"),

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import check_modes, check_part
+from brns.checks.parts import LIMIT, check_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_real_array
 from brns.core.novelty import init_state, score_novelty, update_estimator
@@ -27,7 +27,6 @@ from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import diff, format_diff, short_repr
 
 SEAL = "brns.Novelty"
-MOST = 2**31 - 1  # behaviors, of which ids are int32
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
 
 
@@ -129,10 +128,10 @@ class Novelty:
         if not len(rows):
             return
         with self._lock:
-            if self.learned + len(rows) > MOST:
+            if self.learned + len(rows) >= LIMIT:  # ids are int32
                 raise ValueError(
-                    f"a Novelty learns up to {MOST} behaviors, and has learned {self.learned}; "
-                    f"got {len(rows)} more: begin another"
+                    f"a Novelty learns up to {LIMIT - 1} behaviors, and has learned "
+                    f"{self.learned}; got {len(rows)} more: begin another"
                 )
             batch = self._pad(rows), self._pad(scores), self._counts(rows)
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))

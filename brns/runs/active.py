@@ -166,8 +166,9 @@ class ActiveRun:
         self.row = self.past_rows[-1]
 
     def _write_rows(self) -> None:
-        """Begin `progress.csv` anew with these rows."""
+        """Begin `progress.csv` anew with these rows, which nobody needs any more."""
         self.record.store.write_rows([Row._fields, *self.past_rows], mode="w")
+        self.past_rows.clear()
 
     def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
         number = int(state.generation)

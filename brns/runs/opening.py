@@ -147,14 +147,19 @@ def check_same_arguments(
 
 def check_same_draws(run: Record) -> None:
     """A `RecordError` where JAX would draw other random numbers here than the run's."""
-    flags = run.metadata.xla_flags, describe_process()["xla_flags"]
-    was, here = ([word for word in text.split() if word.startswith(DRAWING)] for text in flags)
+    was = _drawing_words(run.metadata.xla_flags)
+    here = _drawing_words(describe_process()["xla_flags"])
     if was != here:
         raise RecordError(
-            f"{run.path} was begun with {' '.join(was) or 'the usual modes of JAX'}, and here are "
-            f"{' '.join(here) or 'the usual ones'}: other random numbers would be drawn. Set them "
+            f"{run.path} was begun with {was or 'the usual modes of JAX'}, and here are "
+            f"{here or 'the usual ones'}: other random numbers would be drawn. Set them "
             "by jax.config.update as they were, or start anew in another place"
         )
+
+
+def _drawing_words(flags: str) -> str:
+    """Those of JAX's settings by which random numbers are drawn."""
+    return " ".join(word for word in flags.split() if word.startswith(DRAWING))
 
 
 def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:

@@ -128,9 +128,8 @@ def _settings_of(part: Any) -> dict[str, Any]:
     attributes = attributes_of(part)
     values = {name: value for name, value in attributes.items() if _is_value(value)}
     public = {name: value for name, value in values.items() if name[0] != "_"}
-    by_value = type(part).__eq__ is not object.__eq__
-    told_by_private = by_value and not public and len(values) == len(attributes)
-    return values if told_by_private else public
+    told_by_private = not public and len(values) == len(attributes)
+    return values if told_by_private and _compares_by_value(part) else public
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
@@ -149,7 +148,7 @@ def is_library_value(thing: Any) -> bool:
     if isinstance(thing, GETTERS | datetime.tzinfo | string.Template):
         return True
     library = type(thing).__module__.partition(".")[0] in {"numpy", *sys.stdlib_module_names}
-    return library and type(thing).__eq__ is not object.__eq__
+    return library and _compares_by_value(thing)
 
 
 def _is_told_by_repr(thing: Any) -> bool:
@@ -157,8 +156,12 @@ def _is_told_by_repr(thing: Any) -> bool:
     `PyTreeDef`.
     """
     kind = type(thing)
-    by_value = kind.__eq__ is not object.__eq__ and not dataclasses.is_dataclass(thing)
+    by_value = _compares_by_value(thing) and not dataclasses.is_dataclass(thing)
     return by_value and kind.__hash__ is not None and kind.__repr__ is not object.__repr__
+
+
+def _compares_by_value(thing: Any) -> bool:
+    return type(thing).__eq__ is not object.__eq__
 
 
 def _is_value(thing: Any) -> bool:
@@ -170,7 +173,7 @@ def _is_value(thing: Any) -> bool:
     if isinstance(thing, CONSTANTS | bool | int | float | enum.Enum | functools.partial):
         return True
     part = dataclasses.is_dataclass(thing) or bool(_function_name(thing))
-    by_value = type(thing).__eq__ is not object.__eq__
+    by_value = _compares_by_value(thing)
     return part or by_value or is_array(thing) or is_library_value(thing) or _is_generator(thing)
 
 
@@ -224,7 +227,7 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         return
     else:
         inner = _settings_of(part)
-        by_value = type(part).__eq__ is not object.__eq__ and not dataclasses.is_dataclass(part)
+        by_value = _compares_by_value(part) and not dataclasses.is_dataclass(part)
         if by_value and part_to_json(part) == {"name": type(part).__name__}:
             raise SettingsError(
                 f"{name} is a {type(part).__name__}, of which a record cannot keep the value: "
