@@ -235,6 +235,7 @@ REBUILT = [
 KEPT = [
     (bytes(100), bytes(101)),
     (range(3), range(4)),
+    (1 + 2j, 1 + 3j),
     (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
     (math.sin, math.cos),
     tuple(eqx.nn.Linear(2, 2, key=jax.random.key(seed)) for seed in range(2)),
@@ -243,6 +244,12 @@ KEPT = [
 PAIRS = [
     *REBUILT,
     *KEPT,
+    (collections.deque([1]), collections.deque([2])),
+    (np.array([1 + 1j]), np.array([1 + 2j])),
+    (np.zeros(100), np.zeros(100, int)),
+    (np.zeros(2, [("a", "f4")]), np.zeros(2, [("b", "f4")])),
+    (spaces.Discrete(3), spaces.Discrete(3, start=1)),
+    (float("nan"), 1.0),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
     (np.zeros(3), np.zeros(3, np.float32)),
     (np.zeros((0, 2)), np.zeros((0, 3))),
@@ -299,7 +306,7 @@ def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
         part_from_json(through_json(part_to_json(Held(other))), Held(one))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool"])
 def test_a_small_array_is_rebuilt_with_its_type(dtype):
     held, wanted = Held(np.zeros((2, 2), dtype)), np.array([[0, 1], [1, 1]], dtype)
     again = part_from_json(through_json(part_to_json(Held(wanted))), held).value
@@ -309,11 +316,12 @@ def test_a_small_array_is_rebuilt_with_its_type(dtype):
 
 GENERATORS = [np.random.default_rng, np.random.RandomState, np.random.PCG64]
 GENERATORS += [np.random.SeedSequence, random.Random, itertools.count]
+ITERATORS = [lambda n: iter([n]), lambda n: (row for row in range(n))]
 METHODS = [lambda n: np.random.default_rng(n).normal, lambda n: iter([n]).__next__]
 
 
 @pytest.mark.parametrize("kind", [Held, Plain])
-@pytest.mark.parametrize("draw", [*GENERATORS, *METHODS])
+@pytest.mark.parametrize("draw", [*GENERATORS, *ITERATORS, *METHODS])
 def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
     message = r"draw from its beginning again: .*default_rng\(jax"
     for value in (draw(0), {"draws": [draw(0)]}):

@@ -86,11 +86,11 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
 place = eqx.filter_jit(VisitCounts._find_counters)
 
 
-@pytest.fixture(scope="module")
-def embeddings():
-    """Clusters on a sphere in 300 dimensions, half of them learned: the state after those, and
+@pytest.fixture(scope="module", params=[300, pytest.param(1000, marks=pytest.mark.slow)])
+def embeddings(request):
+    """Clusters on a sphere in so many dimensions, half of them learned: the state after those, and
     others of both halves."""
-    d, generator = 300, np.random.default_rng(0)
+    d, generator = request.param, np.random.default_rng(0)
     centers = generator.normal(size=(20, d)) / np.sqrt(d)
 
     def draw(clusters, n=200):
@@ -106,7 +106,7 @@ def embeddings():
 
 def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(embeddings):
     state, *points = embeddings
-    nobody = people(np.zeros((0, 300), np.float32))
+    nobody = people(points[0][:0])
     seen, unseen = (novelty(VisitCounts(), state, each, nobody) for each in points)
     assert (unseen[:, None] > seen).mean() > 0.97
 

@@ -13,4 +13,4 @@ def run_of(world, steps, size):
 MAZE, ANT = run_of("maze", 20, 6), run_of("ant", 16, 4)
 SEARCH = search()
 UNCHECKED = [HealthCheck.function_scoped_fixture]
-WILD = settings(max_examples=5, deadline=None, suppress_health_check=UNCHECKED)
+WILD = settings(max_examples=10, deadline=None, suppress_health_check=UNCHECKED)

@@ -52,7 +52,7 @@ def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
 def test_mutants_of_every_operator_stay_in_the_box_and_keep_their_shape():
     polynomial, gaussian = PolynomialMutation(eta=0.5, rate=0.7), GaussianMutation(0.5, rate=0.5)
     mixed = MixedMutation((polynomial, gaussian, IsoLineDD(0.3, 0.9), Crossover(1, mutated=3.0)))
-    parents = BOX.uniform(jax.random.key(0), N)
+    parents = BOX.uniform(jax.random.key(0), N).at[:100].set(BOX.low).at[100:200].set(BOX.high)
     moved = mutate(mixed, jax.random.key(1), parents, BOX)
     assert (moved.shape, moved.dtype) == (parents.shape, jnp.float32)
     assert ((moved >= BOX.low) & (moved <= BOX.high)).all()
@@ -108,6 +108,7 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     horizontal = first[:, 1] == 0
     assert (horizontal | (first[:, 0] == 0)).all()
     assert binomtest(int(horizontal.sum()), N, 0.5).pvalue > 1e-3
+    assert_allclose(np.std(first[horizontal, 0]), 0.2 * 4, rtol=0.05)
     on_slope = second[:, 1] != 0
     assert_allclose((second[on_slope] - [4, 0]) @ [3, 4], 0, atol=1e-5)  # along (-4, 3)
     alone = corners[:1]

@@ -225,6 +225,25 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
+def test_a_real_environment_of_gymnax(name):
+    env = ParamsEnv(*pytest.importorskip("gymnax").make(name))
+    space = Box([-20.0] * 3, [20.0] * 3)
+    check_task(FunctionalTask(env, 20, space, lambda e: e.observations[-1][:3]))
+
+
+@pytest.mark.slow
+def test_a_real_environment_of_jumanji():
+    env = TimeStepEnv(pytest.importorskip("jumanji").make("Maze-v0"))
+
+    def where(adapted):
+        place = adapted.state.agent_position
+        return jnp.stack([place.row, place.col])
+
+    check_task(FunctionalTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where))
+
+
+@pytest.mark.slow
 def test_a_real_environment_of_playground_is_a_plain_loop_of_it():
     registry = pytest.importorskip("mujoco_playground").registry
     env = registry.load("CartpoleBalance", config_overrides={"impl": "jax"})
