@@ -96,6 +96,8 @@ def list_runs(directory: Path) -> list[RunLine]:
     for path in runs_below(directory):
         try:
             lines.append(_read_run(path))
+        except (KeyError, TypeError, json.JSONDecodeError):
+            lines.append(RunLine(path, "damaged", "run.json is damaged, or of something else"))
         except Exception as error:  # a damaged run does not end the listing of the others
             lines.append(RunLine(path, "damaged", f"{error or type(error).__name__}"))
     return lines

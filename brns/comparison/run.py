@@ -101,7 +101,7 @@ def compare(
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
-    worlds, out = _find_worlds(what, generations, cells), Path(out).absolute()
+    worlds, out = _find_worlds(what, generations, cells), Path(out).expanduser().absolute()
     page.page_path(out)
     methods = _cross_with_operators(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)

@@ -34,11 +34,8 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
     except OSError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
-        raise RecordError(
-            f"{path} is damaged ({str(error) or type(error).__name__}). Take a copy of it; or "
-            "remove it, and of a generation all generations and states from it on, then resume "
-            "from the last state that is left"
-        ) from None
+        reason = str(error) or type(error).__name__
+        raise RecordError(f"{path} is damaged ({reason})") from None
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:

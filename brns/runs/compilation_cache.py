@@ -32,7 +32,7 @@ def keep() -> None:
     try:
         folder = platformdirs.user_cache_path("brns") / "programs"
         try_folder(folder)
-    except (OSError, RuntimeError) as error:  # platformdirs' own is of the second kind
+    except (OSError, RuntimeError, UnicodeError) as error:  # platformdirs' own is the second
         warnings.warn(
             f"compiled code is not kept, and each start compiles anew ({error}): name a folder "
             "that can be written in JAX_COMPILATION_CACHE_DIR, or set "
@@ -51,7 +51,10 @@ def keep() -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes."""
+    """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes; a
+    `UnicodeError` where its name is not UTF-8, which XLA refuses.
+    """
+    str(folder).encode()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -27,7 +27,8 @@ def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
 
 @contextlib.contextmanager
 def atomic_file(path: Path, synced: bool = True) -> Generator[Path, None, None]:
-    """A temporary name to write to, of the same kind, which is renamed at the end."""
+    """A temporary name to write to, of the same kind, which is renamed at the end; a link stays."""
+    path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.tmp{path.suffix}")
     try:
         with explain_save_errors(path):

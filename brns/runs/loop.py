@@ -151,7 +151,7 @@ def resume(
         RecordError: where the run is another experiment's or code's, is damaged,
             or is one seed of a batch.
     """
-    path = Path(path).absolute()
+    path = Path(path).expanduser().absolute()
     open_runs = functools.partial(reopen, path, search, generations, accept_edits)
     for _ in _run_with_bar(open_runs, until, progress):
         pass

@@ -189,14 +189,15 @@ def read(store: Store) -> Metadata:
     try:
         metadata = Metadata.model_validate_json(store.read_facts())
     except pydantic.ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:3]
-        ]
+        faults = []
+        for fault in error.errors()[:3]:
+            place = ".".join(map(str, fault["loc"]))  # none where the whole file is no JSON
+            faults.append(f"{place}: {fault['msg']}" if place else fault["msg"])
         raise RecordError(
             f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}"
         ) from None
     if metadata.checksum != metadata.compute_checksum():
-        raise RecordError(f"{file} is damaged: its checksum does not match. Take a copy of it")
+        raise RecordError(f"{file} is damaged: its checksum does not match")
     return metadata
 
 

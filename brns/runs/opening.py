@@ -194,8 +194,9 @@ def last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
         return max(common)
     lacking = [run.path.name for run in runs if not run.snapshots]
     which = f" in {', '.join(lacking)}" if lacking else " that all its seeds are in"
-    others = "; without it the others go on" if 0 < len(lacking) < len(runs) else ""
-    raise RecordError(f"{path} has no state to go on from{which}{others}: start anew")
+    others = "move them elsewhere, and the other seeds go on; or "
+    others = others if 0 < len(lacking) < len(runs) else ""
+    raise RecordError(f"{path} has no state to go on from{which}: {others}start anew")
 
 
 def leave_out_missing_seeds(runs: Sequence[Record]) -> None:

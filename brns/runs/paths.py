@@ -56,7 +56,7 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
 def resolve_out(out: str | os.PathLike) -> Path:
     """The folder that a path means now; of a link what it points to."""
     with _explain_errors(Path(out), "give an absolute path"):
-        path = Path(out).absolute()
+        path = Path(out).expanduser().absolute()
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 

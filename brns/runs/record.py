@@ -25,7 +25,7 @@ from brns.runs.files import RecordError
 from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
 from brns.runs.states import StateReader
-from brns.runs.store import Kind, Store, find_runs
+from brns.runs.store import REPAIR, Kind, Store, find_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_from_json
 from brns.settings.differences import format_diff
@@ -67,7 +67,7 @@ class Record:
 
     def __init__(self, path: str | os.PathLike | Store, search: NoveltySearch | None = None):
         # The working directory may become another.
-        self.store = path if isinstance(path, Store) else Store(Path(path).absolute())
+        self.store = path if isinstance(path, Store) else Store(Path(path).expanduser().absolute())
         self.metadata = metadata.read(self.store)
         self.experiment = self.metadata.experiment
         self.seed = self.metadata.seed
@@ -114,7 +114,7 @@ class Record:
         numbers = self.store.numbers("generations")
         if not numbers or numbers != list(range(len(numbers))):
             raise RecordError(
-                f"{self.path} lacks generations: it has {format_range(numbers)}; a file was removed"
+                f"{self.path} lacks generations, it has {format_range(numbers)}: {REPAIR}"
             )
         return numbers
 
@@ -436,10 +436,15 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
     Raises:
         RecordError: where there is no run, or another experiment made it.
     """
-    if not (folders := find_runs(Path(path))):
+    if not (folders := find_runs(Path(path).expanduser())):
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"
         )
-    return Records(
-        sorted((Record(folder, search) for folder in folders), key=lambda record: record.seed)
-    )
+    found = []
+    for folder in folders:
+        try:
+            found.append(Record(folder, search))
+        except RecordError as error:
+            others = ". Move it elsewhere, and the other seeds go on without it"
+            raise RecordError(f"{error}{others if len(folders) > 1 else ''}") from None
+    return Records(sorted(found, key=lambda record: record.seed))

@@ -18,9 +18,13 @@ from brns.runs.files import RecordError, explain_save_errors, sync, write_bytes
 Kind = Literal["generations", "states", "failed"]
 """of a generation: its facts, the estimator's state after it, and who failed in it"""
 NAME = "run.json"
+REPAIR = (
+    "put back a copy, or remove all generations and states from there on and resume from the last "
+    "state that is left"
+)
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
-NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO)
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO, errno.EINVAL)
 """what file systems without locks answer"""
 
 
@@ -71,7 +75,10 @@ class Store:
         """The arrays of a generation, or those of some names, read-only; a file has its seal."""
         from brns.runs.arrays import read_arrays
 
-        return read_arrays(self.file(kind, number), seal, names)
+        try:
+            return read_arrays(self.file(kind, number), seal, names)
+        except RecordError as error:
+            raise RecordError(f"{error}: {REPAIR}") from None
 
     def write(
         self, kind: Kind, number: int, seal: str, arrays: Mapping[str, Any], synced: bool = True

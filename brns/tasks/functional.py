@@ -109,9 +109,7 @@ class FunctionalTask(eqx.Module):
         try:
             # A key for each: simulators that batch by themselves need the whole state batched.
             episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
-            describe = jax.vmap(lambda episode: jnp.asarray(self.describe(episode), float))
-            descriptor = describe(episodes)
-            solved: Any = jax.vmap(self.success)(episodes) if self.success else False
+            descriptor, solved = jax.vmap(self._judge)(episodes)
         except NOT_JAX as error:
             raise ValueError(
                 f"{type(self.env).__name__}.step, observe, watch, describe and success must be JAX "
@@ -120,6 +118,11 @@ class FunctionalTask(eqx.Module):
                 f"{type(error).__name__}: {error}"
             ) from error
         return Evaluation(descriptor, episodes.rewards.sum(axis=1), solved)
+
+    def _judge(self, episode: Episode) -> tuple[Array, Any]:
+        """A behavior, and whether the task is solved."""
+        descriptor = _as_array("describe", self.describe(episode)).astype(float)
+        return descriptor, _as_scalar("success", self.success(episode)) if self.success else False
 
     def episode(self, genotype: Float[Array, " p"], key: Key[Array, ""]) -> Episode:
         """One episode.
@@ -139,12 +142,12 @@ class FunctionalTask(eqx.Module):
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
             action = _one_hot(action, choices) if choices else action
             state = self.env.step(state, action)
-            reward = jnp.where(done, 0.0, _as_scalar("reward", state.reward))
+            reward = jnp.where(done, 0.0, _as_scalar("a state's reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
-            return (state, done | _as_scalar("done", state.done).astype(bool)), happened
+            return (state, done | _as_scalar("a state's done", state.done).astype(bool)), happened
 
         state = self.env.reset(jax.random.key_data(key) if self._raw else key)
-        begun = state, _as_scalar("done", state.done).astype(bool)
+        begun = state, _as_scalar("a state's done", state.done).astype(bool)
         (_, done), happened = jax.lax.scan(advance, begun, length=self.steps)
         later, rewards, actions, living = happened
         length = living.sum()
@@ -194,10 +197,18 @@ def _try_reset(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
         raise
 
 
+def _as_array(name: str, value: Any) -> Array:
+    try:
+        return jnp.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must give an array of numbers; got {value!r:.80}") from error
+
+
 def _as_scalar(name: str, value: Any) -> Array:
-    if jnp.size(value) != 1:
-        raise ValueError(f"a state's {name} must be one number; got shape {jnp.shape(value)}")
-    return jnp.reshape(value, ())
+    array = _as_array(name, value)
+    if array.size != 1:
+        raise ValueError(f"{name} must be one number for an episode; got shape {array.shape}")
+    return array.reshape(())
 
 
 def _one_hot(outputs: Float[Array, " a"], choices: tuple[int, ...]) -> Float[Array, " a"]:

@@ -63,6 +63,8 @@ def test_states_progress_and_results(runs):
     damaged = {name: one.note for name, one in found.items() if one.state == "damaged"}
     assert set(damaged) == {f"damaged/{name}" for name in ("gap", "last", "json", "odd")}
     assert "a generation before 000010 is missing" in damaged["damaged/gap"]
+    for name in ("json", "odd"):
+        assert "run.json is damaged, or of something else" in damaged[f"damaged/{name}"]
     assert "000010.npz" in damaged["damaged/last"]
 
 

@@ -65,7 +65,7 @@ def test_batches_of_few_sizes_are_compiled_and_the_rest_of_them_changes_nothing(
     assert novelty.learned == 13
 
 
-def test_several_threads_may_learn_and_save_to_one_file(tmp_path):
+def test_several_threads_may_learn_and_save_to_one_file_or_link(tmp_path):
     novelty, file = Novelty(COUNTS, SPACE), tmp_path / "novelty.npz"
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(novelty.learn, [np.zeros((10, 2))] * 41))
@@ -74,6 +74,11 @@ def test_several_threads_may_learn_and_save_to_one_file(tmp_path):
     assert (np.asarray(novelty.state.visits).reshape(8, -1).sum(axis=1) == 410).all()
     assert [each.name for each in tmp_path.iterdir()] == ["novelty.npz"]
     assert repr(Novelty.load(file)) == repr(novelty)
+    link = tmp_path / "link.npz"
+    link.symlink_to(file.rename(tmp_path / "target.npz"))
+    novelty.save(link)
+    assert link.is_symlink()
+    assert repr(Novelty.load(link)) == repr(novelty)
 
 
 def test_one_that_was_copied_sent_to_a_process_or_saved_goes_on_to_the_same_bits(tmp_path):

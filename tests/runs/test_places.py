@@ -62,6 +62,14 @@ def test_without_a_working_directory_a_relative_place_is_refused(tmp_path, monke
     assert record.last == 1
 
 
+def test_a_tilde_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    brns.run(HOST, 1, out="~/run")
+    brns.resume("~/run", 2, search=HOST)
+    assert [record.last for record in (Record("~/run"), *brns.records("~/run"))] == [2, 2]
+    assert Record("~/run").path == tmp_path / "run"
+
+
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_link_means_what_it_points_to(exists, tmp_path):
     if exists:
@@ -113,7 +121,7 @@ def refusing(code):
     return refuse
 
 
-@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP])
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.EINVAL])
 def test_a_file_system_without_locks_is_told_once_and_the_run_goes_on(code, tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", refusing(code))
     with pytest.warns(UserWarning, match="has no locks: .* no other process") as said:

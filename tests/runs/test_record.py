@@ -97,6 +97,16 @@ def test_a_record_without_generations_is_refused(whole, tmp_path):
             _ = Record(run).last
 
 
+def test_a_generation_that_is_missing_is_named_with_what_to_do(whole, tmp_path):
+    run = shutil.copytree(whole, tmp_path / "run")
+    last = Record(run).last
+    (run / f"generations/{last:06d}.npz").unlink()
+    with pytest.raises(
+        RecordError, match=rf"{last:06d}.npz cannot be read .*: put back a copy, or"
+    ):
+        brns.resume(run, last + 1, search=SEARCH)
+
+
 def test_genotypes_are_found_where_they_were_born(whole):
     record = Record(whole)
     for mine, its in zip(record.population(), record.state(10, SEARCH).population, strict=True):

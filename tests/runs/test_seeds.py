@@ -232,8 +232,22 @@ def test_a_batch_has_each_seed_once_and_a_state_of_each(tmp_path):
         resume(tmp_path / "run", 3, search=HOST)
     shutil.rmtree(copied)
     shutil.rmtree(tmp_path / "run" / "seed0002" / "states")
-    with pytest.raises(RecordError, match="in seed0002; without it the others go on"):
+    with pytest.raises(
+        RecordError, match="in seed0002: move them elsewhere, and the other seeds go on"
+    ):
         resume(tmp_path / "run", 5, search=HOST)
+
+
+def test_a_damaged_seed_is_named_and_the_others_go_on_without_it(tmp_path):
+    run(HOST, 2, out=tmp_path / "run", seeds=2)
+    damaged = tmp_path / "run" / "seed0001" / "run.json"
+    damaged.write_text("")
+    with pytest.raises(RecordError, match=r"reads: Invalid JSON.* the other seeds go on without"):
+        resume(tmp_path / "run", 3, search=HOST)
+    shutil.move(damaged.parent, tmp_path / "elsewhere")
+    with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing"):
+        (record,) = resume(tmp_path / "run", 3, search=HOST)
+    assert record.last == 3
 
 
 def test_a_seed_of_another_experiment_in_a_batch_is_named(tmp_path):

@@ -105,8 +105,11 @@ def stateless(key):
         (Corridor, {}, "whose states have obs, reward and done"),
         (SimpleNamespace(action_size=1, reset=stateless), {}, "obs, reward and done.*Gymnasium"),
         (Growing(), {}, r"Growing\.step.* structure, shapes and types"),
-        (Wide(), {}, r"reward must be one number; got shape \(2,\)"),
+        (Wide(), {}, r"reward must be one number for an episode; got shape \(2,\)"),
         (Corridor(), {"describe": lambda e: np.asarray(e.rewards)}, "success must be JAX code"),
+        (Corridor(), {"describe": lambda e: None}, "describe must give an array of numbers; got N"),
+        (Corridor(), {"success": lambda e: None}, "success must give an array of numbers; got N"),
+        (Corridor(), {"success": lambda e: e.rewards > 0}, r"one number .*; got shape \(6,\)"),
     ],
 )
 def test_what_does_not_fit_is_refused(env, settings, message):

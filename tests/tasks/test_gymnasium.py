@@ -451,6 +451,21 @@ def test_behaviors_of_unequal_length_are_refused():
         task.evaluate(np.zeros((2, 2)), KEY)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("describe", None, "describe must give an array of real numbers; got None"),
+        ("describe", [1, [2, 3]], r"describe must give .*; got \[1, \[2, 3\]\]"),
+        ("watch", "left", "watch must give an array of real numbers; got 'left'"),
+        ("success", None, "success must be one number for each world; got None"),
+        ("success", [True, False], "success must be one number for each world"),
+    ],
+)
+def test_what_a_users_function_gives_is_named_where_it_is_wrong(name, given, message):
+    with pytest.raises(ValueError, match=message):
+        corridor(**{name: lambda _: given}).evaluate(np.zeros((2, 2)), KEY)
+
+
 def test_watch_is_what_describe_sees():
     task = corridor(watch=lambda env: (env.x, 2 * env.x), behavior_space=Box([0.0] * 2, [20.0] * 2))
     (episode,) = task.episodes(np.zeros((1, 2)))

@@ -13,6 +13,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from brns.tasks.gymnasium.numbers import as_real_numbers
+
 MAKING = threading.Lock()  # held while the standard output is away
 OLD = "An environment of the old Gym API needs a wrapper, such as shimmy's"
 
@@ -161,4 +163,4 @@ def _format_error(expected: str, values: Any) -> ValueError:
 
 def look_at(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
     """A copy of what `watch` sees of an environment."""
-    return np.array(watch(env.unwrapped), float).ravel()
+    return as_real_numbers("watch", watch(env.unwrapped)).astype(float).ravel()

@@ -22,6 +22,15 @@ def check_numbers(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
     raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
 
 
+def as_real_numbers(name: str, values: Any) -> np.ndarray:
+    """A copy of what a user's function gave."""
+    with contextlib.suppress(ValueError):  # rows of several lengths
+        array = np.array(values)
+        if array.dtype.kind in "biuf":
+            return array
+    raise ValueError(f"{name} must give an array of real numbers; got {values!r:.80}")
+
+
 def width_of(space: spaces.Space) -> int:
     """How many numbers a flattened observation has."""
     if (width := _flat_width(space)) is not None:

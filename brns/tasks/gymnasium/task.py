@@ -29,7 +29,13 @@ from brns.tasks.gymnasium.environments import (
     step,
 )
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
-from brns.tasks.gymnasium.numbers import check_numbers, limits_of, make_flatten, width_of
+from brns.tasks.gymnasium.numbers import (
+    as_real_numbers,
+    check_numbers,
+    limits_of,
+    make_flatten,
+    width_of,
+)
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import Film
 
@@ -109,12 +115,17 @@ class GymnasiumTask(eqx.Module):
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         """An episode of each policy; see `Task.evaluate`."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        episodes, describe, success = self.episodes(genotypes, seed), self.describe, self.success
-        descriptor: Any = [np.asarray(describe(episode)) for episode in episodes]
+        episodes, describe = self.episodes(genotypes, seed), self.describe
+        descriptor: Any = [as_real_numbers("describe", describe(episode)) for episode in episodes]
         fitness: Any = np.array([episode.rewards.sum() for episode in episodes])
-        solved: Any = np.array([bool(success and success(episode)) for episode in episodes])
+        solved: Any = np.array([self._solves(episode) for episode in episodes])
         evaluation = Evaluation(descriptor, fitness, solved)
         return validate_evaluation(evaluation, len(episodes), self)
+
+    def _solves(self, episode: Episode) -> bool:
+        if self.success is None:
+            return False
+        return bool(check_numbers("success", self.success(episode), 1)[0])
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
         """An episode of each genotype.
