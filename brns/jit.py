@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import PyTree
 
 FOR_ANY_CORES = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
@@ -38,6 +39,13 @@ def _from_host(leaf: Any) -> Any:
     return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
+def is_traced(tree: PyTree) -> bool:
+    """Whether JAX traces any of these arrays: in a program of `jit`, or in many at once by `vmap`,
+    where those that are the same for all are arrays as ever.
+    """
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+
+
 def deterministic_jit(function: Callable) -> Callable:
     """`equinox.filter_jit`, with which the number of cores changes no bit of what is computed."""
     part = eqx.filter_jit(function)
@@ -53,7 +61,6 @@ def deterministic_jit(function: Callable) -> Callable:
         if jax.config.jax_disable_jit:  # ty: ignore[missing-attribute]
             arguments = jax.tree.map(_from_host, arguments)
         # Within another program it is a part of that one, which has options of its own.
-        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
-        return (part if traced else compile_once())(*arguments)
+        return (part if is_traced(arguments) else compile_once())(*arguments)
 
     return call

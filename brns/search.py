@@ -57,7 +57,7 @@ from brns.core.failures import (
 from brns.core.novelty import init_estimator, init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation, make_individuals, take, unite
 from brns.estimators.counts import VisitCounts
-from brns.jit import deterministic_jit
+from brns.jit import deterministic_jit, is_traced
 from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
@@ -190,7 +190,7 @@ class NoveltySearch(eqx.Module):
             population, state = _init_estimator(
                 self.estimator, self.task.behavior_space, founders, estimate
             )
-        if not isinstance(population.id, Tracer):
+        if not is_traced(population):
             check_finite(0, initial_generation(population))
             check_reach(0, population, self.task.behavior_space)
         credit = self.mixture.initial_credit()
@@ -271,7 +271,7 @@ class NoveltySearch(eqx.Module):
             evaluation,
             key,
         )
-        if not isinstance(after.generation, Tracer):
+        if not is_traced((after, generation)):
             check_generation(self, int(after.generation), generation)
         return after, generation
 

@@ -112,7 +112,10 @@ def test_ask_evaluate_tell_is_step(run):
 def test_seeds_in_a_batch_equal_seeds_alone():
     experiment, keys = search(), jax.random.split(KEY, 3)
     alone = [history(experiment, 4, key)[0] for key in keys]
-    batch, *later = (stack(states) for states in zip(*alone, strict=True))
+    founders, *later = (stack(states) for states in zip(*alone, strict=True))
+    batch = jax.vmap(experiment.init)(keys)
+    for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(founders), strict=True):
+        assert_allclose(a, b, rtol=2e-3, atol=1e-3)
     step = eqx.filter_jit(lambda states, keys: jax.vmap(experiment.step)(states, keys))
     for expected in later:
         batch, _ = step(batch, keys)
