@@ -171,6 +171,7 @@ def main() -> None:
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_page(page, HEADING)
+    page.parent.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = list(read_csv(file))
     done = {(int(row["islands"]), row["merge"], int(row["seed"])) for row in rows}
     for seed in range(asked.seeds):

@@ -6,7 +6,7 @@ Needs `pip install 'brns[peers]'`. Resumable: OUT, by default results/peers, get
 world and method, and OUT.md is the page.
 """
 
-import sys
+import argparse
 
 import brns
 from brns.comparison.peers import PEERS
@@ -20,7 +20,9 @@ WORLDS = [SEVEN, TWENTY, world("car"), world("projection"), world("maze")]
 MIXED = {"mixed": brns.MixedMutation()}
 
 if __name__ == "__main__":
-    out = sys.argv[1] if len(sys.argv) > 1 else "results/peers"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", nargs="?", default="results/peers")
+    out = parser.parse_args().out
     print(
         brns.compare(
             WORLDS, {"counts": brns.VisitCounts(), **PEERS}, mutations=MIXED, seeds=12, out=out

@@ -6,7 +6,7 @@ Resumable: OUT, by default results/unseen, gets a file for each world and method
 and OUT.md is the page.
 """
 
-import sys
+import argparse
 from collections.abc import Callable
 
 import equinox as eqx
@@ -78,5 +78,7 @@ METHODS = {
 MUTATIONS = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
 
 if __name__ == "__main__":
-    out = sys.argv[1] if len(sys.argv) > 1 else "results/unseen"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", nargs="?", default="results/unseen")
+    out = parser.parse_args().out
     print(brns.compare(WORLDS, METHODS, mutations=MUTATIONS, seeds=range(300, 320), out=out))

@@ -7,7 +7,7 @@ Resumable: OUT, by default results/variation, gets a file for each world and met
 and OUT.md is the page.
 """
 
-import sys
+import argparse
 
 import brns
 from brns.comparison.worlds import SUITE
@@ -21,5 +21,7 @@ MUTATIONS = {
 }
 
 if __name__ == "__main__":
-    out = sys.argv[1] if len(sys.argv) > 1 else "results/variation"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", nargs="?", default="results/variation")
+    out = parser.parse_args().out
     print(brns.compare(WORLDS, {"counts": brns.VisitCounts()}, mutations=MUTATIONS, out=out))
