@@ -37,6 +37,7 @@ def row_of(record: Record) -> dict[str, Any]:
         row[name] = generations[0] if generations else NEVER
     row["individuals at all three"] = int(sum((visited >= len(AREAS)).sum() for visited in visits))
     task = record.experiment["task"]
+    task = task.get("task", task)  # with --workers it is in Processes
     row["steps"] = task["steps"]
     row["stuck"] = f"{task['stuck_distance']:g} m for {task['stuck_window']}"
     row["commit"] = record.metadata.commit

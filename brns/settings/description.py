@@ -62,7 +62,7 @@ def part_to_json(part: Any) -> Any:
         inner = {}
     elif function := _function_name(part):
         owner = getattr(part, "__self__", None)  # of a bound method
-        told = is_library_value(owner) or is_array(owner)
+        told = owner is not None and (is_library_value(owner) or is_array(owner))
         return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
     else:
         inner = _settings_of(part)

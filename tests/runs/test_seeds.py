@@ -57,6 +57,7 @@ class Lanes(Identity):
         return evaluation._replace(descriptor=beside(evaluation.descriptor))
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="batches are one a device there")
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     """Four seeds on two cores, then on one, against two all along.
     One batch would be another run."""

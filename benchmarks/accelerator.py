@@ -1,0 +1,154 @@
+"""The processor beside an accelerator: what novelty and a search cost, and whether bits agree.
+
+    python benchmarks/accelerator.py [--out results/accelerator.md]
+
+Both take turns in one process. Without an accelerator there is only the processor's column.
+"""
+
+import argparse
+import itertools
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import brns
+from brns.comparison.markdown import check_page, provenance_text, table
+from brns.core import Population
+from brns.pictures.cost import NoveltyStep, measure_ms
+from brns.runs.files import write_bytes
+
+ESTIMATORS = {
+    "visit counts": brns.VisitCounts(),
+    "exact recognition": brns.ExactRecognition(),
+    "BR-NS": brns.BehaviorRecognition(),
+    "archive k-NN, 10,000 entries": brns.ArchiveKNN(capacity=10_000),
+}
+SIZES = tuple(itertools.product((2, 32, 384), (100, 10_000)))
+"""dimensions, and N of N + N individuals"""
+SEARCHES = {
+    "deceptive maze": (brns.DeceptiveMaze(), 25),
+    "deceptive maze, 1,000 + 1,000": (brns.DeceptiveMaze(), 1000),
+    "planar arm": (brns.PlanarArm(20), 100),
+    "planar arm, 10,000 + 10,000": (brns.PlanarArm(20), 10_000),
+    "projection of 1,000 genes": (brns.LinearProjection(), 540),
+}
+DIMENSIONS = (2, 32, 384, 1536)
+REPEATS = 5
+HEADING = "# The processor beside an accelerator"
+TEXT = f"""{HEADING}
+
+Wall time, medians of {REPEATS} calls in turn. *Novelty*: one generation of N + N individuals, whose
+behaviors are uniform and new. *Search*: one generation, all of it, with visit counts. *Bits*: three
+times a thousand behaviors are learned, and others scored, on either; the share of novelties that
+are the same bits, and the largest difference over the largest novelty.
+"""
+
+
+def devices() -> dict[str, Any]:
+    """The processor, and the accelerator if there is one."""
+    accelerator = jax.devices()[0]
+    both = {"processor": jax.devices("cpu")[0]}
+    return both if accelerator.platform == "cpu" else both | {"accelerator": accelerator}
+
+
+def measure_novelty(estimator: brns.core.NoveltyEstimator, d: int, n: int) -> dict[str, float]:
+    """Milliseconds of a generation's novelty on each device."""
+    steps, times = {}, {}
+    for name, device in devices().items():
+        with jax.default_device(device):
+            steps[name], times[name] = NoveltyStep(estimator, d, 2 * n), []
+    for _ in range(REPEATS):
+        for name, device in devices().items():
+            with jax.default_device(device):
+                times[name].append(measure_ms(steps[name], least=0.05).wall)
+    return {name: statistics.median(those) for name, those in times.items()}
+
+
+def measure_search(task: brns.Task, n: int) -> dict[str, float]:
+    """Milliseconds of a generation of a search on each device."""
+    search = brns.NoveltySearch(task, population_size=n, offspring_size=n)
+    key = jax.random.key(0)
+    states, times = {}, {}
+    for name, device in devices().items():
+        with jax.default_device(device):
+            states[name], times[name] = search.step(search.init(key), key)[0], []
+    for _ in range(REPEATS):
+        for name, device in devices().items():
+            with jax.default_device(device):
+                began, calls = time.perf_counter(), 0
+                while time.perf_counter() - began < 0.1:
+                    states[name], _ = search.step(states[name], key)
+                    jax.block_until_ready(states[name])
+                    calls += 1
+                times[name].append(1000 * (time.perf_counter() - began) / calls)
+    return {name: statistics.median(those) for name, those in times.items()}
+
+
+def novelty_after_learning(estimator: brns.core.NoveltyEstimator, d: int) -> np.ndarray:
+    """Of 1,000 behaviors after 3,000, half of which lie near them."""
+    random = np.random.default_rng(d)
+    learned = random.random((3, 1000, d), dtype=np.float32)
+    near = learned[0, :500] + 0.01 * random.normal(size=(500, d)).astype(np.float32)
+    asked = np.concatenate([near.clip(0, 1), random.random((500, d), dtype=np.float32)])
+    state = estimator.init(brns.Box([0.0] * d, [1.0] * d), jax.random.key(0))
+    for number, behaviors in enumerate(learned):
+        generation = brns.core.Generation.from_descriptors(behaviors, number + 1)
+        state = jax.jit(estimator.update)(state, generation, jax.random.key(number))
+    people = Population.from_descriptors(jnp.asarray(asked), 4, 10_000)
+    return np.asarray(jax.jit(estimator.score)(state, people.descriptor, people))
+
+
+def compare_bits(estimator: brns.core.NoveltyEstimator, d: int) -> str:
+    """How novelty on the accelerator differs from the processor's."""
+    answers = []
+    for device in devices().values():
+        with jax.default_device(device), jax.default_matmul_precision("highest"):
+            answers.append(novelty_after_learning(estimator, d))
+    same = (answers[0] == answers[-1]).mean()
+    apart = np.abs(answers[0] - answers[-1]).max() / np.abs(answers[0]).max()
+    return f"{same:.1%}, {apart:.1g}"
+
+
+def blocks() -> Iterator[tuple[str, list[list[str]]]]:
+    """The titles and tables, each as soon as it is measured."""
+    names = list(devices())
+    lines = [["novelty", "d", "N", *(f"ms, {name}" for name in names)]]
+    for method, (d, n) in itertools.product(ESTIMATORS, SIZES):
+        took = measure_novelty(ESTIMATORS[method], d, n)
+        lines.append([method, str(d), f"{n:,}", *(f"{took[name]:.3g}" for name in names)])
+        print(*lines[-1], flush=True)
+    yield "Novelty", lines
+    lines = [["world", "N", *(f"ms, {name}" for name in names)]]
+    for world, (task, n) in SEARCHES.items():
+        took = measure_search(task, n)
+        lines.append([world, f"{n:,}", *(f"{took[name]:.3g}" for name in names)])
+        print(*lines[-1], flush=True)
+    yield "Search", lines
+    lines = [["novelty", *(f"d = {d}" for d in DIMENSIONS)]]
+    for method, estimator in ESTIMATORS.items():
+        lines.append([method, *(compare_bits(estimator, d) for d in DIMENSIONS)])
+        print(*lines[-1], flush=True)
+    yield "Bits", lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("results/accelerator.md"))
+    asked = parser.parse_args()
+    check_page(asked.out, HEADING)
+    parts = [TEXT + "\n" + provenance_text("")]
+    for title, lines in blocks():
+        parts.append(f"## {title}\n\n{table(lines)}")
+        write_bytes(asked.out, ("\n\n".join(parts) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
