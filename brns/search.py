@@ -16,10 +16,12 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
 from brns.checks.generations import (
+    NOBODY,
     check_distinct,
     check_finite,
     check_inside,
     check_new,
+    check_parents,
     check_reach,
     check_rows,
     check_shapes,
@@ -252,6 +254,11 @@ class NoveltySearch(eqx.Module):
             raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
         n, genes = self.offspring_size, self.task.genotype_space.dimension
         for name, column in offspring._asdict().items():
+            if name != "genotype" and not jnp.issubdtype(jnp.result_type(column), jnp.integer):
+                raise ValueError(
+                    f"tell needs offspring as ask gave them, whose {name} is of integers; got "
+                    f"{jnp.result_type(column)}"
+                )
             if np.shape(column) != ((n, genes) if name == "genotype" else (n,)):
                 raise ValueError(
                     f"tell needs all {n} offspring that ask gave, in their order; got "
@@ -349,7 +356,8 @@ def _check_given(search: NoveltySearch, key: Any, *states: Any) -> None:
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
     """Refuse a generation that is not what the contracts of mutation, task, estimator and selection
-    say: genotypes outside the box, what is not finite, and survivors of whom one lives on twice.
+    say: genotypes outside the box, what is not finite, parents who are not of the state, and
+    survivors of whom one lives on twice.
 
     `tell` does so too; one that is compiled with a task cannot. The generation has its values, on
     the host where it is read anyway.
@@ -359,6 +367,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     check_finite(number, generation)
     check_reach(number, generation.offspring, search.task.behavior_space)
     check_new(generation)
+    check_parents(generation, len(search.mixture.operators))
     check_distinct(search.select, generation.survivors)
 
 
@@ -406,7 +415,7 @@ def draw_offspring(
     best = jnp.argmax(state.population.novelty[drawn], axis=0)
     parents = take(state.population, drawn[best, jnp.arange(size)])
     genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
-    mate = jnp.where(row >= 0, parents.id[row], -1)
+    mate = jnp.where(row >= 0, parents.id.at[row].get(mode="fill", fill_value=NOBODY), -1)
     return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator)
 
 
@@ -447,7 +456,7 @@ def _tell(
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
     credit = mixture.update_credit(state.credit, offspring.operator, survived[mu:])
     generation = generation._replace(offspring=mask_failed(generation.offspring))
-    return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation
+    return SearchState(jnp.asarray(g, jnp.int32), generation.survivors, after, credit), generation
 
 
 def _fill_absent(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:

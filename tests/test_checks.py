@@ -1,5 +1,7 @@
 """The checks of users' own parts: what is sound passes, each fault is named."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -277,6 +279,54 @@ def test_a_faulty_mutation_is_refused(mutate, message):
         check_mutation(mutate, FIVE)
 
 
+class Recombines(eqx.Module):
+    """Gives what it was made of, whatever the genotypes; `__call__` gives the genotypes."""
+
+    make: Any
+
+    def __call__(self, key, genotypes, box):
+        return genotypes
+
+    def recombine(self, key, genotypes, box):
+        return self.make(genotypes)
+
+
+def beyond_all(genotypes):
+    return genotypes, jnp.full(len(genotypes), 77)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (beyond_all, "recombine must .* rows from 0 to 7, or"),
+        (lambda genes: (genes, jnp.zeros(len(genes))), "second parents as integers; .* float32"),
+        (lambda genes: genes, "the mutants and the rows of .*; Recombines gave"),
+        (lambda genes: (genes, jnp.zeros(1, int)), r"recombine must .* shape \(8,\)"),
+        (lambda genes: (-genes, jnp.zeros(len(genes), int)), "same for __call__ and recombine"),
+    ],
+)
+def test_faulty_second_parents_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        check_mutation(Recombines(make), FIVE)
+
+
+def test_a_check_of_an_operator_needs_a_box_and_a_number(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    with pytest.raises(ValueError, match=r"box must be a brns\.Box, such as task"):
+        check_mutation(brns.GaussianMutation(), Identity())
+    for check in (
+        lambda: check_mutation(brns.GaussianMutation(), FIVE, n=0),
+        lambda: check_founders(brns.UniformFounders(), FIVE, 2.5),
+        lambda: check_selection(brns.Elitist(), size=0),
+    ):
+        with pytest.raises(ValueError, match="must be a whole number from 1 on; got"):
+            check()
+
+
+def test_founders_are_compared_with_their_box_in_float32_as_a_run_does():
+    check_founders(lambda key, n, box: np.full((n, 5), 1 + 1e-12), FIVE)
+
+
 def beyond(population, size):
     return len(population.id) - size // 2 + jnp.arange(size)
 
@@ -292,10 +342,14 @@ def selects_on_the_host(population, size):
 @pytest.mark.parametrize(
     ("select", "message"),
     [
-        (lambda everybody, size: jnp.arange(size) // 2, r"4 individuals live on twice \(ids 0, "),
+        (
+            lambda everybody, size: jnp.arange(size) // 2,
+            r"4 individuals live on twice \(ids 1000, ",
+        ),
         (beyond, "rows from 0 to 15 of a population of 16; beyond gave 16"),
         (lambda everybody, size: jnp.arange(size) * 1.0, "integers; <lambda> gave float32"),
         (lambda everybody, size: list(range(size)), "integers; <lambda> gave list"),
+        (lambda everybody, size: everybody.id[:size], "rows from 0 to 15 .* gave 1000"),
         (lambda everybody, size: jnp.arange(size + 1), r"shape \(8,\); <lambda> gave \(9,\)"),
         (lambda everybody, size: jnp.arange(size) + host_number().astype(int), "the same for"),
     ],
@@ -335,6 +389,7 @@ def test_our_operators_keep_their_contracts():
         ({"mutate": leaves}, "leaves gave 1 of 6 outside it"),
         ({"mutate": mutates_on_the_host}, "mutate must be JAX code .* gave Tracer"),
         ({"select": selects_on_the_host}, "select must be JAX code .* gave Tracer"),
+        ({"mutate": Recombines(beyond_all)}, "a second parent of the offspring does not live in"),
         ({"select": before}, "rows, from 0 .* before let 1 individuals live on twice"),
     ],
 )

@@ -255,6 +255,27 @@ def test_tell_takes_all_that_were_asked_for_and_no_others(run):
 
 
 @pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"parent": jnp.full(6, 999)}, "of this very state; a parent of theirs does not live"),
+        ({"parent": jnp.zeros(6)}, "whose parent is of integers; got float32"),
+        ({"mate": jnp.full(6, 999)}, "a second parent of the offspring does not live in"),
+        ({"operator": jnp.full(6, 77)}, "by an operator from 0 to 0; got 77"),
+    ],
+)
+def test_offspring_are_of_the_state_to_which_they_are_told(run, wrong, message):
+    experiment, state = search(), run[0][0]
+    offspring = experiment.ask(state, KEY)
+    evaluation = experiment.task.evaluate(offspring.genotype, KEY)
+    with pytest.raises(ValueError, match=message):
+        experiment.tell(state, offspring._replace(**wrong), evaluation, KEY)
+    with pytest.raises(ValueError, match="of this very state"):  # asked of a state of long ago
+        experiment.tell(run[0][12], offspring, evaluation, KEY)
+    numbered = experiment.tell(state._replace(generation=0), offspring, evaluation, KEY)
+    assert same(numbered, experiment.tell(state, offspring, evaluation, KEY))
+
+
+@pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda it, state: it.init(0), r"key must be .*jax.random.key\(0\); got 0"),

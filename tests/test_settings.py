@@ -94,6 +94,7 @@ def test_a_description_is_plain_json():
     space = {"name": "Box", "low": [0.0, 0.0], "high": [600.0, 600.0]}
     assert part_to_json(Identity())["behavior_space"] == space
     assert part_to_json(through_json) == {"name": "through_json"}
+    assert part_to_json(collections.UserString("a")) == "a"
     assert part_to_json([(1, None), "a", True]) == [[1, None], "a", True]
     assert part_to_json("stra\udcdfe") == r"stra\udcdfe"  # names of files may be any bytes
     # Neither a simulator nor what begins with _ is a setting.

@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jaxtyping import ArrayLike, Float, PyTree
 
 from brns.checks.parts import JAX_ERRORS
-from brns.core import Box, Generation, NoveltyEstimator, Population, Selection, Task
+from brns.core import Box, Generation, Mutation, NoveltyEstimator, Population, Selection, Task
 from brns.core.box import FARTHEST
 from brns.core.evaluation import check_shape, name_of
 
@@ -22,6 +22,8 @@ SKIP = (
     "workers brns.Processes(task, failures=0.1), on the command line --failures 0.1; or the task "
     "says which failed, in Evaluation.failed"
 )
+NOBODY = -2
+"""the id of a second parent whose row the population lacks"""
 
 
 def check_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
@@ -73,6 +75,24 @@ def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], spa
         )
 
 
+def check_recombined(mutate: Mutation, given: Any, n: int) -> tuple[Any, Any]:
+    """The mutants and the rows of `n` second parents that `recombine` gave; refused where they are
+    none. The rows' values are not looked at.
+    """
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise ValueError(
+            "recombine must give the mutants and the rows of their second parents; "
+            f"{name_of(mutate)} gave {type(given).__name__}"
+        )
+    check_shape("recombine", mutate, given[1], (n,))
+    if not jnp.issubdtype(jnp.result_type(given[1]), jnp.integer):
+        raise ValueError(
+            "recombine must give rows of second parents as integers; "
+            f"{name_of(mutate)} gave {jnp.result_type(given[1])}"
+        )
+    return given
+
+
 def check_rows(select: Selection, rows: Any, size: int) -> None:
     """Refuse what is not `size` row numbers; their values are not looked at."""
     dtype = getattr(rows, "dtype", None)
@@ -104,6 +124,26 @@ def check_new(generation: Generation) -> None:
         raise ValueError(
             f"offspring must have new ids, from {newest + 1} on; got {first}: the state is of a "
             "search with another offspring_size"
+        )
+
+
+def check_parents(generation: Generation, operators: int) -> None:
+    """Refuse offspring of whom a parent does not live in the state, or that no operator made."""
+    born, ids = generation.offspring, generation.parents.id
+    if not np.isin(born.parent, ids).all():
+        raise ValueError(
+            "tell needs the offspring that ask gave of this very state; a parent of theirs does "
+            "not live in it"
+        )
+    if not np.isin(born.mate, [-1, *ids]).all():
+        raise ValueError(
+            "a second parent of the offspring does not live in the state: recombine must give its "
+            "row in the genotypes, or -1, and tell the offspring of this very state"
+        )
+    if not np.isin(born.operator, range(operators)).all():
+        raise ValueError(
+            f"offspring are made by an operator from 0 to {operators - 1}; got "
+            f"{np.setdiff1d(born.operator, range(operators))[0]}"
         )
 
 

@@ -1,5 +1,6 @@
 """The checks of mutation, founders and selection of your own."""
 
+from numbers import Integral
 from typing import Any
 
 import equinox as eqx
@@ -7,9 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.checks.generations import check_distinct, check_inside, check_rows
+from brns.checks.generations import (
+    check_distinct,
+    check_inside,
+    check_recombined,
+    check_rows,
+)
 from brns.checks.parts import check_part, compiling
-from brns.core import Box, Founders, Mutation, Population, Selection
+from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
 from brns.core.evaluation import check_shape, name_of
 from brns.core.population import take
 
@@ -25,17 +31,28 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
 
     Raises:
         ValueError: where it does not compile; where mutants have another shape than the genotypes,
-            or lie outside the box; and where the same key gives others.
+            or lie outside the box; where the same key gives others; and where `recombine` gives
+            others, or rows of second parents that there are not.
     """
     check_part("mutate", mutate, Mutation)
+    _check_given(box, n=n)
     corners = jnp.stack([box.low, box.high])
     genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
     for key in jax.random.split(jax.random.key(1), 4):
         for batch in (genotypes, genotypes[:1]):
             mutants, again = (_call_jit("mutate", mutate, key, batch, box) for _ in range(2))
             check_shape("mutate", mutate, mutants, batch.shape)
-            check_inside("mutate", mutate, mutants, box)
+            check_inside("mutate", mutate, jnp.asarray(mutants, jnp.float32), box)
             _check_equal("mutate", mutate, mutants, again, "the same genotypes and key")
+            if isinstance(mutate, Recombination):
+                given = _call_jit("mutate", mutate.recombine, key, batch, box)
+                recombined, mates = check_recombined(mutate, given, len(batch))
+                if ((mates < -1) | (mates >= len(batch))).any():
+                    raise ValueError(
+                        f"recombine must give rows from 0 to {len(batch) - 1}, or -1; "
+                        f"{name_of(mutate)} gave {mates.tolist()}"
+                    )
+                _check_equal("mutate", mutate, mutants, recombined, "__call__ and recombine")
     anew = _call_jit("mutate", eqx.Partial(mutate), key, batch, box)
     _check_equal("mutate", mutate, mutants, anew, "the same genotypes and key, compiled anew")
 
@@ -53,10 +70,11 @@ def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
             or are others for the same key.
     """
     check_part("founders", founders, Founders)
+    _check_given(box, n=n)
     for key in jax.random.split(jax.random.key(0), 4):
         drawn, again = (founders(key, n, box) for _ in range(2))
         check_shape("founders", founders, drawn, (n, box.dimension))
-        check_inside("founders", founders, drawn, box)
+        check_inside("founders", founders, jnp.asarray(drawn, jnp.float32), box)
         _check_equal("founders", founders, drawn, again, "the same key")
 
 
@@ -74,8 +92,9 @@ def check_selection(select: Selection, size: int = 8) -> None:
             0 on within the population; and where the same population gives others.
     """
     check_part("select", select, Selection)
+    _check_given(size=size)
     random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
-    alike = Population.from_descriptors(random[:2].T)
+    alike = Population.from_descriptors(random[:2].T, first=1000)  # an id is no row
     alike = alike._replace(born=jnp.repeat(jnp.arange(2), size))
     unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
     for union in (unlike, alike):
@@ -91,6 +110,15 @@ def check_selection(select: Selection, size: int = 8) -> None:
         _check_equal("select", select, rows, again, "the same population")
     anew = _call_jit("select", eqx.Partial(select), union, size)
     _check_equal("select", select, rows, anew, "the same population, compiled anew")
+
+
+def _check_given(box: Box | None = None, **numbers: int) -> None:
+    """Refuse what is no box and no number of individuals."""
+    if box is not None and not isinstance(box, Box):
+        raise ValueError(f"box must be a brns.Box, such as task.genotype_space; got {box!r:.80}")
+    for name, number in numbers.items():
+        if not isinstance(number, Integral) or number < 1:
+            raise ValueError(f"{name} must be a whole number from 1 on; got {number!r}")
 
 
 @eqx.filter_jit

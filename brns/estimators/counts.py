@@ -224,11 +224,13 @@ class VisitCounts(eqx.Module):
         Raises:
             ValueError: where states do not share grids and scale, or one has learned nothing.
         """
-        check_have_learned(states)
+        check_have_learned(states, since)
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         check_mergeable([(state.grids, state.frame, state.visits.shape) for state in everyone])
         gains = [self.subtract(state, common) for state in states]
+        if any((gain.visits < 0).any() for gain in gains):
+            raise ValueError("since must be a state from which all went on; one lacks its visits")
         visits = common.visits + sum(gain.visits for gain in gains)
         seen = common.seen + sum(gain.seen for gain in gains)
         return tuple(state._replace(visits=visits, seen=seen) for state in states)

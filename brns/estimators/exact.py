@@ -200,7 +200,7 @@ class ExactRecognition(eqx.Module):
             raise ValueError(
                 "what states have in common fades with forgetting < 1; leave out `since`"
             )
-        check_have_learned(states)
+        check_have_learned(states, since)
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])

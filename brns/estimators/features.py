@@ -125,16 +125,20 @@ def is_new(
     return new & ~population.failed & jnp.all(jnp.isfinite(population.descriptor), axis=1)
 
 
-def check_have_learned(states: Sequence[Any]) -> None:
+def check_have_learned(states: Sequence[Any], since: Any = None) -> None:
     """Check that there are states to merge, and that each has learned something: who lives in a
     search before its first update would count for old in a merged state.
 
     Args:
         states: with `seen`.
+        since: what they have in common, if it is given.
 
     Raises:
-        ValueError: where there is none, or one that is no state or has learned nothing.
+        ValueError: where there is none, or one that is no state, has learned nothing, or less than
+            `since`.
     """
+    if not isinstance(states, Sequence):
+        raise ValueError(f"merge needs a list of states; got {type(states).__name__}")
     if not states:
         raise ValueError("merge needs states that have learned something; got none")
     for number, state in enumerate(states, 1):
@@ -147,6 +151,11 @@ def check_have_learned(states: Sequence[Any]) -> None:
             raise ValueError(
                 f"merge needs states that have learned something; number {number} has not: leave "
                 "it out until its next generation"
+            )
+        if since is not None and state.seen < since.seen:
+            raise ValueError(
+                f"since must be a state from which all went on; number {number} has seen "
+                f"{state.seen} behaviors, since {since.seen}"
             )
 
 

@@ -89,9 +89,11 @@ class GivenFounders(eqx.Module):
         if genotypes is not None:
             numbers = as_real_array("genotypes", genotypes, "GivenFounders needs")
             rows = np.asarray(numbers, np.float32)
-            if rows.ndim != 2 or not np.isfinite(rows).all():
+            wrong = (~np.isfinite(rows)).sum()
+            if rows.ndim != 2 or wrong:
                 raise ValueError(
-                    f"founders must be finite genotypes of shape (n, p); got shape {rows.shape}"
+                    "founders must be finite genotypes of shape (n, p); got shape "
+                    f"{rows.shape}, {wrong} numbers not finite"
                 )
             self._genotypes = jnp.asarray(rows)
             self.sha256 = hashlib.sha256(rows.tobytes()).hexdigest()

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from brns.checks.generations import check_recombined
 from brns.checks.parts import check_part, check_settings, check_types
 from brns.core import Box, Mutation, Recombination
 from brns.core.evaluation import check_shape
@@ -279,11 +280,11 @@ class MixedMutation(eqx.Module):
         mutants, mates = [], []
         for mutate, subkey in zip(self.operators, keys, strict=True):
             if isinstance(mutate, Recombination):
-                mutant, mate = mutate.recombine(subkey, genotypes, box)
+                given = mutate.recombine(subkey, genotypes, box)
+                mutant, mate = check_recombined(mutate, given, n)
             else:
                 mutant, mate = mutate(subkey, genotypes, box), jnp.full(n, -1)
             check_shape("mutate", mutate, mutant, genotypes.shape)
-            check_shape("mutate", mutate, mate, (n,))
             mutants.append(mutant)
             mates.append(mate)
         if k == 1:

@@ -13,6 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from threading import TIMEOUT_MAX
 from typing import Any
 
 import cloudpickle
@@ -74,7 +75,10 @@ class Chunked(Wrapper):
             chunk=(self.chunk is None or self.chunk >= 1, "at least 1, or None"),
             executor=(self.executor is None or submits, "an executor, with submit, or None"),
             failures=(0 <= self.failures < 1, "the share of a batch that may fail, 0 to below 1"),
-            timeout=(self.timeout is None or self.timeout > 0, "above 0, or None"),
+            timeout=(
+                self.timeout is None or 0 < self.timeout <= TIMEOUT_MAX,
+                f"seconds above 0, up to {TIMEOUT_MAX:g}, or None",
+            ),
         )
         if self.chunk is None and self.task.traceable:
             raise ValueError(

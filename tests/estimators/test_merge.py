@@ -87,10 +87,17 @@ def test_what_cannot_be_merged(monkeypatch):
             ([], "learned something; got none"),
             ([state, estimator.island(state)], "number 2 has not: leave it out"),
             ([state, SEARCH.init(KEY)], "number 2 is of the type SearchState"),
+            (iter([state, state]), "merge needs a list of states; got list_iterator"),
             (state, "number 1 is of the type"),
         ]:
             with pytest.raises(ValueError, match=message):
                 estimator.merge(states)
+        later = learned(estimator, uniform(2, 1, 20), state)
+        with pytest.raises(ValueError, match="from which all went on; number 1 has seen 20 "):
+            estimator.merge([state, later], since=later)
+    elsewhere = learned(COUNTS, uniform(3, 1, 20), COUNTS.island(state))
+    with pytest.raises(ValueError, match="from which all went on; one lacks its visits"):
+        COUNTS.merge([later], since=elsewhere)
     fewer = state._replace(visits=state.visits[::2])
     with pytest.raises(ValueError, match="the first and number 2"):
         COUNTS.merge([state, fewer])

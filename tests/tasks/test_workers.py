@@ -199,7 +199,8 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
     [
         ({"chunk": 0}, "chunk must be at least 1, or None; got 0"),
         ({"chunk": 2.5}, r"chunk: Input should be a valid integer; got 2\.5"),
-        ({"timeout": 0}, "timeout must be above 0, or None; got 0"),
+        ({"timeout": 0}, r"timeout must be seconds above 0, .* or None; got 0"),
+        ({"timeout": float("inf")}, "or None; got inf"),
         ({"failures": 1.0}, "share of a batch that may fail"),
         ({"executor": ThreadPoolExecutor}, "must be an executor, with submit, or None"),
         ({"workers": 0}, "workers must be a whole number from 1 on; got 0"),
