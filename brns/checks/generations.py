@@ -75,22 +75,22 @@ def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], spa
         )
 
 
-def check_recombined(mutate: Mutation, given: Any, n: int) -> tuple[Any, Any]:
+def check_recombined(mutate: Mutation, result: Any, n: int) -> tuple[Any, Any]:
     """The mutants and the rows of `n` second parents that `recombine` gave; refused where they are
     none. The rows' values are not looked at.
     """
-    if not isinstance(given, tuple) or len(given) != 2:
+    if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(
             "recombine must give the mutants and the rows of their second parents; "
-            f"{name_of(mutate)} gave {type(given).__name__}"
+            f"{name_of(mutate)} gave {type(result).__name__}"
         )
-    check_shape("recombine", mutate, given[1], (n,))
-    if not jnp.issubdtype(jnp.result_type(given[1]), jnp.integer):
+    check_shape("recombine", mutate, result[1], (n,))
+    if not jnp.issubdtype(jnp.result_type(result[1]), jnp.integer):
         raise ValueError(
             "recombine must give rows of second parents as integers; "
-            f"{name_of(mutate)} gave {jnp.result_type(given[1])}"
+            f"{name_of(mutate)} gave {jnp.result_type(result[1])}"
         )
-    return given
+    return result
 
 
 def check_rows(select: Selection, rows: Any, size: int) -> None:

@@ -35,7 +35,7 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             others, or rows of second parents that there are not.
     """
     check_part("mutate", mutate, Mutation)
-    _check_given(box, n=n)
+    _check_arguments(box, n=n)
     corners = jnp.stack([box.low, box.high])
     genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
     for key in jax.random.split(jax.random.key(1), 4):
@@ -45,8 +45,8 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             check_inside("mutate", mutate, jnp.asarray(mutants, jnp.float32), box)
             _check_equal("mutate", mutate, mutants, again, "the same genotypes and key")
             if isinstance(mutate, Recombination):
-                given = _call_jit("mutate", mutate.recombine, key, batch, box)
-                recombined, mates = check_recombined(mutate, given, len(batch))
+                result = _call_jit("mutate", mutate.recombine, key, batch, box)
+                recombined, mates = check_recombined(mutate, result, len(batch))
                 if ((mates < -1) | (mates >= len(batch))).any():
                     raise ValueError(
                         f"recombine must give rows from 0 to {len(batch) - 1}, or -1; "
@@ -70,7 +70,7 @@ def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
             or are others for the same key.
     """
     check_part("founders", founders, Founders)
-    _check_given(box, n=n)
+    _check_arguments(box, n=n)
     for key in jax.random.split(jax.random.key(0), 4):
         drawn, again = (founders(key, n, box) for _ in range(2))
         check_shape("founders", founders, drawn, (n, box.dimension))
@@ -92,7 +92,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
             0 on within the population; and where the same population gives others.
     """
     check_part("select", select, Selection)
-    _check_given(size=size)
+    _check_arguments(size=size)
     random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
     alike = Population.from_descriptors(random[:2].T, first=1000)  # an id is no row
     alike = alike._replace(born=jnp.repeat(jnp.arange(2), size))
@@ -112,7 +112,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
     _check_equal("select", select, rows, anew, "the same population, compiled anew")
 
 
-def _check_given(box: Box | None = None, **numbers: int) -> None:
+def _check_arguments(box: Box | None = None, **numbers: int) -> None:
     """Refuse what is no box and no number of individuals."""
     if box is not None and not isinstance(box, Box):
         raise ValueError(f"box must be a brns.Box, such as task.genotype_space; got {box!r:.80}")

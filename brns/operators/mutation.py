@@ -280,8 +280,8 @@ class MixedMutation(eqx.Module):
         mutants, mates = [], []
         for mutate, subkey in zip(self.operators, keys, strict=True):
             if isinstance(mutate, Recombination):
-                given = mutate.recombine(subkey, genotypes, box)
-                mutant, mate = check_recombined(mutate, given, n)
+                result = mutate.recombine(subkey, genotypes, box)
+                mutant, mate = check_recombined(mutate, result, n)
             else:
                 mutant, mate = mutate(subkey, genotypes, box), jnp.full(n, -1)
             check_shape("mutate", mutate, mutant, genotypes.shape)

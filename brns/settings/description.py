@@ -37,8 +37,8 @@ def part_to_json(part: Any) -> Any:
     name = type(part).__name__
     if isinstance(part, enum.Enum):
         return {"name": name, "member": part.name, "value": part_to_json(part.value)}
-    if isinstance(part, str | collections.UserString):
-        return str(part).encode("utf-8", "backslashreplace").decode()  # names of files may be any bytes
+    if isinstance(part, str | collections.UserString):  # names of files may be any bytes
+        return str(part).encode("utf-8", "backslashreplace").decode()
     if part is None or isinstance(part, bool | int | float):
         return part
     if isinstance(part, bytes | bytearray):
