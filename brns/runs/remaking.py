@@ -141,16 +141,18 @@ def _explain_unlike(record: Any, number: int, like: Likeness) -> str:
     how = "cannot be made again here" if like == "other" else "are made again up to rounding"
     return (
         f"{record.path} has only genotypes of survivors and solutions; those of others {how}, as "
-        f"in generation {number}: {_explain_difference(record, number)}. Read them where they were "
+        f"in generation {number}: {_explain_difference(record, number, like)}. Read them where they were "
         'made; genotypes="all" (--genotypes all) stores everybody\'s in a run that begins'
     )
 
 
-def _explain_difference(record: Any, number: int) -> str:
+def _explain_difference(record: Any, number: int, like: Likeness) -> str:
     """What differs here from where a generation was computed, in words."""
     sessions = [part for part in record.metadata.sessions if part.after < number]
     if not sessions:
         return "another search, version or machine made the run that this is a fork of"
     if changed := sessions[-1].differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
+    if like == "rounded":
+        return "a program that makes them alone rounds otherwise than one of a whole generation"
     return "the search, or brns itself, varies otherwise than the one that made them"
