@@ -66,7 +66,8 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
 def explain_too_few_seeds(seeds: int, tests: int) -> str:
     """How many seeds are enough, in words, where these can confirm nothing in so many tests."""
     enough = enough_seeds(tests)
-    return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
+    few = "1 seed is" if seeds == 1 else f"{seeds} seeds are"
+    return f"{few} too few to test; {enough} are enough" if seeds < enough else ""
 
 
 def bootstrap_interval(
@@ -184,8 +185,9 @@ class Comparison(NamedTuple):
         pairs = []
         for name, ours in cells.items():
             pairs.append((ours, self.results[name][self.reference].at(1.0)))
-        low, high = bootstrap_interval(pairs)
-        share = f"{np.mean([row.share for row in ends]):.2f} ({low:.2f} to {high:.2f})"
+        share = f"{np.mean([row.share for row in ends]):.2f}"
+        if len(self.seeds) > 1:
+            share += " ({:.2f} to {:.2f})".format(*bootstrap_interval(pairs))
         outcomes = [row.outcome for row in ends]
         if len(cells) == 1:
             return [share, *outcomes]
@@ -198,7 +200,8 @@ class Comparison(NamedTuple):
     def __repr__(self) -> str:
         seeds, tests = len(self.seeds), len(self.verdicts) // len(FRACTIONS)
         worlds = "1 world" if len(self.worlds) == 1 else f"{len(self.worlds)} worlds"
-        title = f"Coverage of what was evaluated, in {worlds} over {seeds} seeds"
+        over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
+        title = f"Coverage of what was evaluated, in {worlds} {over}"
         parts = [f"{title}; {self.mutation}.", table(self.summary)]
         if 0 < len(self.untouched) < len(self.distinct_worlds):
             words = "the world" if len(self.untouched) == 1 else f"the {len(self.untouched)} worlds"

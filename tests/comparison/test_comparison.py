@@ -342,6 +342,10 @@ def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
     found = tabled({"arm": 1.1}, seeds=5)
     assert found.summary[-1] == ["ours", "21.1%", "1.10 (1.10 to 1.10)", "not tested (n = 5)"]
     assert "5 seeds are too few to test; 6 are enough." in f"{found}"
+    one = tabled({"arm": 1.1}, seeds=1)
+    assert one.summary[-1][2] == "1.10"
+    assert "1 seed is too few to test; 6 are enough." in f"{one}"
+    assert "in 1 world of one seed;" in f"{one}"
     assert tabled({"arm": 1.1, "car": 1.1}, seeds=5).summary[-1][-1] == "not tested (n = 5)"
     assert "too few" not in f"{tabled({'arm': 1.1}, seeds=6)}"
 
