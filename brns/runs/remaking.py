@@ -139,10 +139,11 @@ def warn_unless_exact(record: Any) -> None:
 def _explain_unlike(record: Any, number: int, like: Likeness) -> str:
     """How the genotypes of a generation that are not on disk are not what they were, and why."""
     how = "cannot be made again here" if like == "other" else "are made again up to rounding"
+    why = _explain_difference(record, number, like)
     return (
         f"{record.path} has only genotypes of survivors and solutions; those of others {how}, as "
-        f"in generation {number}: {_explain_difference(record, number, like)}. Read them where they were "
-        'made; genotypes="all" (--genotypes all) stores everybody\'s in a run that begins'
+        f"in generation {number}: {why}. Read them where they were made; "
+        'genotypes="all" (--genotypes all) stores everybody\'s in a run that begins'
     )
 
 
