@@ -95,6 +95,8 @@ class Offspring(NamedTuple):
     """the id of the second parent; -1 where there is none"""
     operator: Int[Array, " n"]
     """which operator of a `MixedMutation` made it"""
+    born: Int[Array, " n"]
+    """the number of their generation"""
 
 
 class NoveltySearch(eqx.Module):
@@ -253,11 +255,12 @@ class NoveltySearch(eqx.Module):
         if not isinstance(offspring, Offspring):
             raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
         n, genes = self.offspring_size, self.task.genotype_space.dimension
+        offspring = Offspring(*map(jnp.asarray, offspring))
         for name, column in offspring._asdict().items():
-            if name != "genotype" and not jnp.issubdtype(jnp.result_type(column), jnp.integer):
+            if name != "genotype" and not jnp.issubdtype(column.dtype, jnp.integer):
                 raise ValueError(
                     f"tell needs offspring as ask gave them, whose {name} is of integers; got "
-                    f"{jnp.result_type(column)}"
+                    f"{column.dtype}"
                 )
             if np.shape(column) != ((n, genes) if name == "genotype" else (n,)):
                 raise ValueError(
@@ -265,7 +268,12 @@ class NoveltySearch(eqx.Module):
                     f"{np.shape(column)} ({name}). Name those that could not be evaluated in "
                     "Evaluation.failed"
                 )
-        offspring = Offspring(*map(jnp.asarray, offspring))
+        next_one = state.generation + 1
+        if not is_traced((state, offspring)) and (offspring.born != next_one).any():
+            raise ValueError(
+                f"tell needs the offspring that ask gave of this very state, of generation "
+                f"{next_one}; got some of generation {offspring.born.min()}"
+            )
         with explain_tracing(self.task):
             evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
         after, generation = _tell(
@@ -416,7 +424,8 @@ def draw_offspring(
     parents = take(state.population, drawn[best, jnp.arange(size)])
     genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
     mate = jnp.where(row >= 0, parents.id.at[row].get(mode="fill", fill_value=NOBODY), -1)
-    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator)
+    born = jnp.full(size, state.generation + 1, jnp.int32)
+    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator, born)
 
 
 @deterministic_jit

@@ -269,10 +269,17 @@ def test_offspring_are_of_the_state_to_which_they_are_told(run, wrong, message):
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
     with pytest.raises(ValueError, match=message):
         experiment.tell(state, offspring._replace(**wrong), evaluation, KEY)
-    with pytest.raises(ValueError, match="of this very state"):  # asked of a state of long ago
-        experiment.tell(run[0][12], offspring, evaluation, KEY)
     numbered = experiment.tell(state._replace(generation=0), offspring, evaluation, KEY)
     assert same(numbered, experiment.tell(state, offspring, evaluation, KEY))
+
+
+def test_offspring_are_told_once_and_to_no_older_state(run):
+    experiment, (old, state, after, *_) = search(), run[0]
+    offspring = experiment.ask(state, KEY)
+    evaluation = experiment.task.evaluate(offspring.genotype, KEY)
+    for other, number in ((old, 1), (after, 3)):
+        with pytest.raises(ValueError, match=rf"of this very state, of generation {number}; .* 2"):
+            experiment.tell(other, offspring, evaluation, KEY)
 
 
 @pytest.mark.parametrize(
