@@ -198,7 +198,7 @@ class Novelty:
         if (far := ~self.space.reaches(rows)).any():
             raise ValueError(
                 f"{name} must be finite, and within {FARTHEST:g} widths of the space; got "
-                f"{far.sum()} rows that are not, the first of them row {far.argmax()}"
+                f"{far.sum()} rows that are not, the first of them row {np.argmax(far)}"
             )
         return rows
 

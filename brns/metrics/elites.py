@@ -67,7 +67,7 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     points, fitness = evaluated_column(record, "descriptor"), evaluated_column(record, "fitness")
     visited = cells(np.concatenate(points), record.behavior_space, shape)
     _, cell = np.unique(visited, axis=0, return_inverse=True)
-    best, scores, at = np.full(cell.max() + 1, -np.inf), [], 0
+    best, scores, at = np.full(int(np.max(cell)) + 1, -np.inf), [], 0
     for values in fitness:
         np.maximum.at(best, cell[at : at + len(values)], values)
         at += len(values)

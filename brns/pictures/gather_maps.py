@@ -154,8 +154,8 @@ def lineage(record: Record, individual: int | None = None) -> Lineage:
     columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
     if individual is None:
         last = population(record)
-        first = columns["solved"].argmax()
-        individual = int(first if columns["solved"].any() else last.id[last.novelty.argmax()])
+        first = np.argmax(columns["solved"])
+        individual = int(first if columns["solved"].any() else last.id[np.argmax(last.novelty)])
     line = ancestor_ids(record, columns, individual, mates=False)
     others = columns["descriptor"][~columns["failed"]]
     rows = [columns[name][line] for name in ("id", "born", "solved", "descriptor")]
