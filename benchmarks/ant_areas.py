@@ -2,9 +2,9 @@
 
     python benchmarks/ant_areas.py RUN [RUN ...] [--out results/ant-areas]
 
-RUN is a folder of `brns run ant --set task.steps=25000 --set task.stuck_distance=1 --set
-task.stuck_window=400 --generations 100`. OUT.csv gets a row for each run and keeps those of runs
-that are gone, because a run is many megabytes; OUT.md is the page.
+RUN is a folder of `brns run ant --set task.steps=25000 --generations 100`, most with the rule for
+stuck ants: `--set task.stuck_distance=1 --set task.stuck_window=400`. OUT.csv gets a row for each
+run and keeps those of runs that are gone, because a run is many megabytes; OUT.md is the page.
 """
 
 import argparse
@@ -39,7 +39,8 @@ def row_of(record: Record) -> dict[str, Any]:
     task = record.experiment["task"]
     task = task.get("task", task)  # with --workers it is in Processes
     row["steps"] = task["steps"]
-    row["stuck"] = f"{task['stuck_distance']:g} m for {task['stuck_window']}"
+    distance = task["stuck_distance"]
+    row["stuck"] = f"{distance:g} m for {task['stuck_window']}" if distance else NEVER
     row["commit"] = record.metadata.commit
     return row
 
@@ -54,7 +55,8 @@ def text(rows: list[dict[str, Any]]) -> str:
             "The first generation in which an ant visited so many areas in one episode. The paper "
             'says that "every method solves the task within the first hundred generations". Its '
             "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
-            "many steps is stopped. 25 + 25 ants, NSGA-II, the default mixture of operators.",
+            "many steps is stopped, which costs areas (`ant-stuck.md`); *never* is without that "
+            "rule. 25 + 25 ants, NSGA-II, the default mixture of operators.",
             table(lines),
             provenance_text("Runs: see *commit*."),
             "",
@@ -69,9 +71,9 @@ def main() -> None:
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_page(page, HEADING)
-    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in [*read_csv(file), *map(row_of, map(Record, asked.runs))]:
-        rows[row["method"], row["founders"], str(row["seed"])] = row
+        rows[tuple(str(row[column]) for column in ("method", "founders", "stuck", "seed"))] = row
     ordered = [rows[key] for key in sorted(rows)]
     write_bytes(file, format_csv(ordered).encode())
     write_bytes(page, text(ordered).encode())

@@ -1,0 +1,82 @@
+"""What the rule for stuck ants costs: the same ants with and without it.
+
+    python benchmarks/ant_stuck.py RUN [--out results/ant-stuck.md]
+
+RUN is a folder of a run of the ant maze with the rule. Of ten generations, evenly over the run, ten
+of the offspring each are evaluated again without it; that takes some minutes.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from brns import AntMaze, Record
+from brns.comparison.markdown import check_page, provenance_text, table
+from brns.pictures.records import method
+from brns.runs.files import write_bytes
+
+HEADING = "# The rule for stuck ants"
+GENERATIONS, ANTS = 10, 10
+NEAR = 1.0  # metres, within which an ant is still where the rule had stopped it
+
+
+def sample(record: Record) -> np.ndarray:
+    """Genotypes of offspring, evenly over the run."""
+    generations = np.linspace(1, record.generations[-1], GENERATIONS).round().astype(int)
+    return np.concatenate(
+        [rows[:ANTS] for rows in record.column("offspring.genotype", generations.tolist())]
+    )
+
+
+def text(record: Record, task: AntMaze) -> str:
+    """The page."""
+    genotypes = sample(record)
+    ruled, free = (each.episodes(genotypes) for each in (task, replace(task, stuck_distance=0.0)))
+    stuck = ruled.stuck
+    moved = np.linalg.norm(free.path[:, -1] - ruled.path[:, -1], axis=1) > NEAR
+    more = free.visited.sum(axis=1) > ruled.visited.sum(axis=1)
+    lines = [
+        ["ants", ""],
+        ["evaluated", f"{len(genotypes)}"],
+        ["stopped by the rule", f"{stuck.sum()}"],
+        [
+            f"stopped, and without the rule more than {NEAR:g} m away in the end",
+            f"{(stuck & moved).sum()}",
+        ],
+        ["stopped, and without the rule in more areas", f"{(stuck & more).sum()}"],
+        ["control steps with the rule", f"{ruled.length.sum():,}"],
+        ["without", f"{free.length.sum():,}"],
+    ]
+    return "\n\n".join(
+        [
+            HEADING,
+            f"An ant that stays within a square of {task.stuck_distance:g} m for "
+            f"{task.stuck_window} control steps, of {task.steps:,}, is stopped. Of {GENERATIONS} "
+            f"generations of a run ({method(record)}, seed {record.seed}) {ANTS} offspring each "
+            "were evaluated again with the rule and without it.",
+            table(lines),
+            provenance_text(f"The run: commit {record.metadata.commit}."),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("results/ant-stuck.md"))
+    asked = parser.parse_args()
+    check_page(asked.out, HEADING)
+    record = Record(asked.run)
+    task = record.search.task
+    if not isinstance(task, AntMaze) or not task.stuck_distance:
+        parser.error(f"{asked.run} is no run of the ant maze with the rule")
+    write_bytes(asked.out, text(record, task).encode())
+
+
+if __name__ == "__main__":
+    main()
