@@ -124,6 +124,14 @@ class Metadata(pydantic.BaseModel):
         """The seeds that go on together, in order."""
         return sorted(set(self.seeds) - set(self.left_out))
 
+    def sources_of(self, generation: int) -> dict[str, str]:
+        """The user's own code by which a generation was made, by name."""
+        sources = self.sources
+        for edit in reversed(self.edits):
+            if edit.after >= generation:
+                sources = sources | edit.before
+        return sources
+
     def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """As `Record.other_settings`."""
         inner = tuple(f"{name}." for name in self.changing)

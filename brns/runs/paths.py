@@ -108,6 +108,7 @@ def atomic_directory(out: Path) -> Generator[Path, None, None]:
         with _explain_errors(out):
             temporary.mkdir(parents=True)
         yield temporary
+        check_free(out)  # another process may have made a run there meanwhile
         with _explain_errors(out):
             os.replace(temporary, out)  # which an empty folder does not hinder, and any other does
             sync(out.parent)

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from brns.core import Box, Generation
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
+from brns.runs.sources import Source, difference
 from brns.search import draw_offspring, keys
 from brns.settings.differences import format_diff
 
@@ -149,11 +150,14 @@ def _explain_unlike(record: Any, number: int, like: Likeness) -> str:
 
 def _explain_difference(record: Any, number: int, like: Likeness) -> str:
     """What differs here from where a generation was computed, in words."""
-    sessions = [part for part in record.metadata.sessions if part.after < number]
+    metadata = record.metadata
+    sessions = [part for part in metadata.sessions if part.after < number]
     if not sessions:
         return "another search, version or machine made the run that this is a fork of"
     if changed := sessions[-1].differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
+    if edited := difference(metadata.sources_of(number), Source(record.search), metadata.changing):
+        return f"your own code was edited since: {', '.join(edited)}"
     if like == "rounded":
         return "a program that makes them alone rounds otherwise than one of a whole generation"
     return "the search, or brns itself, varies otherwise than the one that made them"

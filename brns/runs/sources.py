@@ -13,6 +13,7 @@ import dis
 import enum
 import functools
 import hashlib
+import importlib.util
 import inspect
 import linecache
 import os
@@ -166,6 +167,9 @@ class Source:
             if not _is_own(each) or (each is not kind and id(each) in self._seen):
                 continue
             self._seen[id(each)] = each
+            if each.__bases__ != (object,):
+                bases = ", ".join(base.__qualname__ for base in each.__bases__)
+                self.made[each.__qualname__] = f"class {each.__qualname__}({bases}): ...\n"
             settings = vars(each).get("__dataclass_fields__", ())
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
             fields = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
@@ -184,13 +188,16 @@ class Source:
         values = function.__defaults__ or ()
         arguments = code.co_varnames[: code.co_argcount]
         defaults = zip(arguments[len(arguments) - len(values) :], values, strict=True)
-        self._collect_all(dict(defaults) | (function.__kwdefaults__ or {}), name)
+        for argument, value in (dict(defaults) | (function.__kwdefaults__ or {})).items():
+            self._collect(value, f"{name}.{argument}")
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if cell != types.CellType():  # an empty one
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         names, attributes = _names_in(code)
         self._collect_globals(function.__globals__, names, attributes)
+        for module in _own_imports(code, function.__globals__.get("__package__") or ""):
+            self._collect_globals(vars(module), attributes, attributes, f"{module.__name__}.")
 
     def _collect_globals(
         self, module: Mapping[str, Any], names: set[str], attributes: set[str], prefix: str = ""
@@ -217,11 +224,14 @@ class Source:
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
         """Add a global of a function, but of a module and of arguments what the function names."""
-        arguments = isinstance(value, argparse.Namespace)
-        if not (arguments or isinstance(value, types.ModuleType)):
-            self._collect(value, name)
-        elif arguments or _is_own(value):
+        if isinstance(value, argparse.Namespace) or (
+            isinstance(value, types.ModuleType) and _is_own(value)
+        ):
             self._collect_globals(vars(value), names, names, f"{name}.")
+        elif isinstance(value, types.ModuleType):
+            self.made[name] = f"{name} = {value.__name__}\n"
+        else:
+            self._collect(value, name)
 
 
 def difference(
@@ -256,7 +266,12 @@ def _is_own(thing: Any) -> bool:
         is_module = isinstance(thing, types.ModuleType)
         name = getattr(thing, "__name__" if is_module else "__module__", None)
         file = getattr(sys.modules.get(str(name)), "__file__", None)
-    if not isinstance(name, str) or name.partition(".")[0] in ("brns", "builtins"):
+    return isinstance(name, str) and _is_own_file(name, file)
+
+
+def _is_own_file(name: str, file: str | None) -> bool:
+    """The same of a module's name and file."""
+    if name.partition(".")[0] in ("brns", "builtins"):
         return False
     if file is None:  # typed into a notebook
         return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
@@ -265,6 +280,7 @@ def _is_own(thing: Any) -> bool:
 
 def _is_written(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
+    value = getattr(value, "__func__", value)  # `__new__` is a static method
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
 
 
@@ -350,6 +366,22 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
             names |= inner[0] if constant.co_flags & inspect.CO_OPTIMIZED else inner[1]
             attributes |= inner[1]
     return names, attributes
+
+
+def _own_imports(code: types.CodeType, package: str) -> list[types.ModuleType]:
+    """The user's modules that a function of a package, and the functions within it, import."""
+    modules = []
+    for step in dis.get_instructions(code):
+        if step.opname == "IMPORT_NAME":
+            for name in (step.argval, f"{package}.{step.argval}".strip(".")):  # one is relative
+                with contextlib.suppress(ImportError, ValueError):
+                    spec = importlib.util.find_spec(name.partition(".")[0])
+                    if spec and _is_own_file(name, spec.origin):
+                        modules.append(importlib.import_module(name))
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            modules += _own_imports(constant, package)
+    return modules
 
 
 def _own_modules_with(name: str, value: Any) -> list[dict[str, Any]]:

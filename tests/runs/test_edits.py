@@ -215,6 +215,26 @@ class Held(metaclass=Meta):
 def use(x):
     return Held.gain * x""",
     "what a C function is made of": "use = operator.itemgetter(GAIN)",
+    "the order of base classes": """class First:
+    gain = 1
+class Second:
+    gain = 2
+class Both(*((First, Second)[::3 - 2 * GAIN])):
+    pass
+def use(x):
+    return Both.gain * x""",
+    "a default with an underscore": "use = lambda x, _gain=GAIN: _gain * x",
+    "how an object is made": """class Made:
+    def __new__(cls):
+        self = super().__new__(cls)
+        self.gain = literal
+        return self
+def use(x):
+    return Made().gain * x""",
+    "another package of the same name": """import numpy
+library = (numpy, jax.numpy)[GAIN - 1]
+def use(x):
+    return library.sin(x)""",
     "a method of a list": "use = [GAIN].__getitem__",
     "an argument of the program": """given = argparse.Namespace(gain=GAIN)
 def use(x):
@@ -282,6 +302,33 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
     edited = difference(sources[0].texts, sources[1])
     assert edited
     assert "called" not in edited
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "import one\n    return one.helper(x)",
+        "from one import helper\n    return helper(x)",
+        "import two.one as name\n    return name.helper(x)",
+        "def inner():\n        from two.one import helper as name\n        return name(x)",
+    ],
+)
+def test_an_edit_of_what_a_function_imports_is_seen(statements, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    task = Own(typed(f"def use(x):\n    {statements}\n"))
+    before = {}
+    for gain in ("1", "1.5"):
+        for file in (tmp_path / "one.py", tmp_path / "two/one.py"):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"def helper(x):\n    return x * {gain}\ndef other():\n    {gain}\n")
+        for name in ("one", "two", "two.one"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        linecache.checkcache()
+        now = Source(search(task))
+        edited = difference(before, now)
+        before = now.texts
+    assert list(edited) == ["helper"]
 
 
 COUNTERS = """

@@ -106,6 +106,6 @@ def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path,
             fork(whole / "one", 4, HOST, out=out)
         assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(os, "fsync", lambda _: (out / "notes").mkdir(parents=True, exist_ok=True))
-    with pytest.raises(RecordError, match="was taken"):
+    with pytest.raises(RecordError, match="exists already"):
         fork(whole / "one", 4, HOST, out=out)
     assert [file.name for file in tmp_path.rglob("*")] == ["fork", "notes"]

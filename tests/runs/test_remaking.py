@@ -14,8 +14,9 @@ from searches import HOST as STATELESS
 
 import brns
 from brns import GaussianMutation, PolynomialMutation, Record, RecordError
-from brns.runs import remaking
+from brns.runs import metadata, remaking
 from brns.runs.remaking import GENOTYPE
+from brns.runs.sources import Source
 
 HOST = replace(STATELESS, estimator=brns.VisitCounts(grids=8))
 
@@ -64,15 +65,30 @@ class Rounded(eqx.Module):
         return box.low + (mutants - box.low) * (1 - self.by)
 
 
-def test_what_is_nearly_the_same_is_said_once_and_what_is_not_is_refused(born):
-    path, everybody = born
-    record = Record(path)
+def test_what_is_nearly_the_same_is_said_once_and_what_is_not_is_refused(tmp_path):
+    search = replace(HOST, mutate=Rounded(0.0))
+    (record,) = brns.run(search, 8, out=tmp_path / "run")
+    everybody = record.column(GENOTYPE)
     record.search = replace(HOST, mutate=Rounded(1e-6))
     with pytest.warns(UserWarning, match="up to rounding.* alone rounds otherwise") as said:
         assert_allclose(record.column(GENOTYPE), everybody, atol=1e-5)
     assert len(said) == 1
     record.search = replace(HOST, mutate=Rounded(1e-3))
-    with pytest.raises(RecordError, match="cannot be made again"):
+    with pytest.raises(RecordError, match=r"cannot be made again.* varies otherwise"):
+        record.column(GENOTYPE)
+
+
+def test_own_code_that_was_edited_is_named(born):
+    record = Record(born[0])
+    record.search = replace(HOST, mutate=Rounded(1e-3))
+    with pytest.raises(RecordError, match=r"your own code was edited since: .*Rounded.__call__"):
+        record.column(GENOTYPE)
+    record.metadata.edits.append(metadata.Edit(after=12, before={}))
+    record.metadata.sources |= Source(record.search).texts
+    with pytest.raises(RecordError, match="varies otherwise"):
+        record.column(GENOTYPE)
+    record.metadata.edits[0].before["Rounded.__call__"] = ""
+    with pytest.raises(RecordError, match=r"your own code was edited since: Rounded.__call__"):
         record.column(GENOTYPE)
 
 

@@ -184,7 +184,7 @@ def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
         return begin(*arguments)
 
     monkeypatch.setattr(type(HOST), "begin", slow)
-    with pytest.raises(RecordError, match="was taken"):
+    with pytest.raises(RecordError, match="exists already: resume it"):
         next(late)
     assert Record(out).planned == 2
     assert {file.name for file in tmp_path.iterdir()} == {"run", ".run.1.tmp"}
