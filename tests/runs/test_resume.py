@@ -229,29 +229,29 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
 
 @pytest.mark.slow
 def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
-    """JAX's arrays, Python's and NumPy's, of generation 20 and 30 later.
+    """JAX's arrays, Python's and NumPy's, of generation 20 and 90 later.
     Resuming compiles at first."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, peaks, collector = {}, [], gc.get_threshold()
     gc.set_threshold(700, 10, 10)  # as users have it
     counting, out = SEARCHES["counts"], tmp_path / "run"
     try:
-        for saved in brns.generations(counting, 50, out=out, checkpoint_every=10):
+        for saved in brns.generations(counting, 110, out=out, checkpoint_every=10):
             if saved.number == 5:
                 tracemalloc.start()
-            if saved.number in (20, 50):  # both keep a state
+            if saved.number in (20, 110):  # both keep a state
                 gc.collect()
                 held[saved.number] = len(jax.live_arrays()), tracemalloc.get_traced_memory()[0]
-        for number in (20, 20, 50):
+        for number in (20, 20, 110):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             record = Record(out, counting)
-            ActiveRun.read(record, number, 50).go_on(Session(after=number))
+            ActiveRun.read(record, number, 110).go_on(Session(after=number))
             peaks.append(tracemalloc.get_traced_memory()[1] - before)
     finally:
         tracemalloc.stop()
         gc.set_threshold(*collector)
-    arrays, memory = np.subtract(held[50], held[20])
+    arrays, memory = np.subtract(held[110], held[20])
     assert arrays < 20
-    assert memory < 130_000  # a generation that stays takes 5000
+    assert memory < 300_000  # a generation that stays takes 5000, and a collection may be due
     assert peaks[2] - peaks[1] < 100_000  # one that is read takes 10,000
