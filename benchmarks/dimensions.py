@@ -86,7 +86,7 @@ class Pucks(eqx.Module):
 
 
 class World(NamedTuple):
-    half: str
+    split: str
     task: brns.Task
     generations: int
     cells: Cells | None = None
@@ -192,7 +192,7 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
         verdicts[place] = marks.get(test.verdict, "")
     lines = [["world", "half", *METHODS]]
     for name in worlds:
-        line = [name, WORLDS[name].half]
+        line = [name, WORLDS[name].split]
         for method in METHODS:
             mark = verdicts.get((name, method), "")
             line.append(f"{mark}{spread(values[name, method])}{mark}")

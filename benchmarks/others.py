@@ -133,7 +133,7 @@ def kheperax() -> brns.Task:
     def where(state: Any) -> Any:
         return env.get_xy_pos(state.robot)
 
-    return brns.FunctionalTask(env, 250, brns.Box([0.0, 0.0], [1.0, 1.0]), watch=where)
+    return brns.JaxEnvironmentTask(env, 250, brns.Box([0.0, 0.0], [1.0, 1.0]), watch=where)
 
 
 def jumanji_maze() -> brns.Task:
@@ -146,7 +146,7 @@ def jumanji_maze() -> brns.Task:
 
     env = brns.TimeStepEnv(jumanji.make("Maze-v0"))
     space = brns.Box([0.0] * 4, [9.0] * 4)
-    return brns.FunctionalTask(env, 50, space, brns.Waypoints(2), watch=where)
+    return brns.JaxEnvironmentTask(env, 50, space, brns.Waypoints(2), watch=where)
 
 
 def gymnax_car() -> brns.Task:
@@ -155,7 +155,7 @@ def gymnax_car() -> brns.Task:
 
     env = brns.ParamsEnv(*gymnax.make("MountainCarContinuous-v0"))
     space = brns.Box([-1.2, -0.07] * 2, [0.6, 0.07] * 2)
-    return brns.FunctionalTask(env, 200, space, brns.Waypoints(2))
+    return brns.JaxEnvironmentTask(env, 200, space, brns.Waypoints(2))
 
 
 def hard_maze() -> brns.Task:

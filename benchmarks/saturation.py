@@ -102,7 +102,7 @@ def page(found: list[dict[str, Any]]) -> str:
         lines = [["world", "half"]]
         for threshold in THRESHOLDS:
             lines[0] += [f"below {threshold:.0%}: says", "has"]
-        for one in sorted(SUITE, key=lambda each: each.half, reverse=True):
+        for one in sorted(SUITE, key=lambda each: each.split, reverse=True):
             mine = [
                 row for row in found if (row["estimator"], row["world"]) == (estimator, one.name)
             ]
@@ -110,7 +110,7 @@ def page(found: list[dict[str, Any]]) -> str:
                 cell([row for row in mine if float(row["threshold"]) == t], one.generations)
                 for t in THRESHOLDS
             ]
-            lines += [[one.name, one.half, *itertools.chain(*cells)]] if mine else []
+            lines += [[one.name, one.split, *itertools.chain(*cells)]] if mine else []
         blocks.append(f"## {estimator}\n\n{table(lines)}")
     return "\n\n".join([*blocks, provenance_text("")]) + "\n"
 
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--times", type=float, default=6.0)
     parser.add_argument("--estimator", default="counts")
     parser.add_argument(
-        "--worlds", nargs="+", default=[each.name for each in SUITE if not each.again]
+        "--worlds", nargs="+", default=[each.name for each in SUITE if not each.repeats]
     )
     parser.add_argument("--out", type=Path, default=Path("results/saturation"))
     asked = parser.parse_args()

@@ -48,7 +48,7 @@ class Whirl(eqx.Module):
 
 def unseen(like: str, name: str, task: Callable[[], brns.Task]) -> World:
     """Another task in the place of that of a world of the suite."""
-    return world(like)._replace(name=name, title=name, half="held out", task=task)
+    return world(like)._replace(name=name, title=name, split="held out", task=task)
 
 
 LINKS = tuple(range(1, 11))

@@ -12,7 +12,7 @@ import argparse
 import brns
 from brns.comparison.worlds import SUITE
 
-WORLDS = [world for world in SUITE if not world.again]
+WORLDS = [world for world in SUITE if not world.repeats]
 MUTATIONS = {
     "polynomial": brns.PolynomialMutation(),
     "no-crossover": brns.MixedMutation(brns.MixedMutation().operators[:4]),

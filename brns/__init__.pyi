@@ -55,7 +55,7 @@ from .tasks.behaviors import Statistic as Statistic
 from .tasks.behaviors import Waypoints as Waypoints
 from .tasks.car import MountainCar as MountainCar
 from .tasks.chunked import Chunked as Chunked
-from .tasks.functional import FunctionalTask as FunctionalTask
+from .tasks.functional import JaxEnvironmentTask as JaxEnvironmentTask
 from .tasks.gymnasium import GymnasiumTask as GymnasiumTask
 from .tasks.maze import DeceptiveMaze as DeceptiveMaze
 from .tasks.maze import RoomsMaze as RoomsMaze

@@ -53,8 +53,8 @@ def main():
     for record in brns.run(search, generations=100, seeds=range(3)):
         visited = of_record(record, (20, 20), "evaluated")[-1]
         print(
-            f"seed {record.seed}: {visited:.0%} of a 20 x 20 grid visited in {record.last} "
-            "generations"
+            f"seed {record.seed}: {visited:.0%} of a 20 x 20 grid visited in "
+            f"{record.last_generation} generations"
         )
 
 

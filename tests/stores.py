@@ -9,7 +9,7 @@ import numpy as np
 
 from brns.runs import metadata
 from brns.runs.files import RecordError
-from brns.runs.loop import advance
+from brns.runs.loop import iterate_generations
 from brns.runs.opening import begin_runs
 from brns.runs.seeds import to_host
 from brns.runs.store import Store
@@ -59,7 +59,7 @@ class Memory(Store):
     def write_rows(self, rows, mode="a"):
         self.rows = ([] if mode == "w" else self.rows) + [*rows]
 
-    def last_saved(self):
+    def last_saved_at(self):
         return datetime.datetime.now(datetime.UTC)
 
     def lock(self):
@@ -75,6 +75,6 @@ def run_in_memory(search, generations, seeds, checkpoint_every=1):
     begun = to_host([search.begin(jax.random.key(seed)) for seed in seeds])
     stores = [Memory() for _ in seeds]
     runs = begin_runs(search, facts, metadata.Session(after=0), begun, stores)
-    for _ in advance(runs):
+    for _ in iterate_generations(runs):
         pass
     return [run.record for run in runs]

@@ -403,4 +403,4 @@ def test_a_run_of_a_compiled_world_ends_there_before_anything_is_saved(tmp_path)
     broken = search(Identity(), Distance(), select=before)
     with pytest.raises(ValueError, match="before let 1 individuals live on twice"):
         brns.run(broken, 2, out=tmp_path / "run")
-    assert brns.Record(tmp_path / "run", broken).last == 0
+    assert brns.Record(tmp_path / "run", broken).last_generation == 0

@@ -170,7 +170,7 @@ def resume(
 
     done = load_records([directory], search)
     total = generations or done[0].planned
-    completed = min(record.last for record in done)
+    completed = min(record.last_generation for record in done)
     if completed >= total:
         typer.echo(
             f"{directory} has {completed} generations already; --generations makes it longer."

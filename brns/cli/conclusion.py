@@ -157,7 +157,7 @@ def _make_title(label: str, record: Record) -> str:
 
 def _tell_ending(record: Record) -> str:
     """Why a run ended, or that it goes on; what it took is still to follow."""
-    last, planned = record.last, record.planned
+    last, planned = record.last_generation, record.planned
     reason = f" ({record.reason})" if record.reason else ""
     words = {
         "running": f"Running: {last} of {planned} generations so far,",

@@ -127,11 +127,11 @@ def _format_solved(facts: MethodResult) -> str:
 
 
 def _world_table(comparison: Comparison) -> str:
-    rows = [["world", "what it is", "half", "individuals", "generations", "cells", "counted by"]]
+    rows = [["world", "what it is", "split", "individuals", "generations", "cells", "counted by"]]
     for name, world in comparison.worlds.items():
         sizes = [f"{world.individuals} + {world.born}", f"{world.generations}"]
         cells = [f"{world.cells.reachable}", world.cells.counted]
-        rows.append([name, world.title, world.half, *sizes, *cells])
+        rows.append([name, world.title, world.split, *sizes, *cells])
     return table(rows)
 
 

@@ -96,7 +96,7 @@ class DensityDescent(eqx.Module):
         archive = DensityArchive(
             measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed
         )
-        return _make_scheduler(terms, self.sigma, "density", archive, _cell_archive(terms))
+        return _make_scheduler(terms, self.sigma, "density", archive, _make_pyribs_archive(terms))
 
 
 class CMAMAE(eqx.Module):
@@ -111,7 +111,9 @@ class CMAMAE(eqx.Module):
     learning_rate: float = 0.01
 
     def __call__(self, terms: Terms) -> Any:
-        archive = _cell_archive(terms, learning_rate=self.learning_rate, threshold_min=terms.worst)
+        archive = _make_pyribs_archive(
+            terms, learning_rate=self.learning_rate, threshold_min=terms.worst
+        )
         return _make_scheduler(terms, self.sigma, "imp", archive)
 
 
@@ -127,7 +129,7 @@ class MapElites(eqx.Module):
         from ribs.emitters import IsoLineEmitter
         from ribs.schedulers import Scheduler
 
-        archive = _cell_archive(terms)
+        archive = _make_pyribs_archive(terms)
         sigmas: dict[str, Any] = {"iso_sigma": self.iso, "line_sigma": self.line}
         emitter = IsoLineEmitter(
             archive, **sigmas, x0=terms.x0, batch_size=terms.born, seed=terms.seed
@@ -164,7 +166,7 @@ def _make_scheduler(
     return Scheduler(archive, emitters, restart_from)
 
 
-def _cell_archive(terms: Terms, **settings: Any) -> Any:
+def _make_pyribs_archive(terms: Terms, **settings: Any) -> Any:
     from ribs.archives import CVTArchive, GridArchive
 
     settings |= {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed}

@@ -136,12 +136,12 @@ class Comparison(NamedTuple):
     @property
     def distinct_worlds(self) -> list[str]:
         """The worlds without those that repeat another in a larger box."""
-        return [name for name, world in self.worlds.items() if world.again not in self.worlds]
+        return [name for name, world in self.worlds.items() if world.repeats not in self.worlds]
 
     @property
     def untouched(self) -> list[str]:
         """Of these the worlds not used for tuning, in which no method looks better than it is."""
-        return [name for name in self.distinct_worlds if self.worlds[name].half != "tune"]
+        return [name for name in self.distinct_worlds if self.worlds[name].split != "tune"]
 
     @property
     def summary(self) -> list[list[str]]:

@@ -20,7 +20,7 @@ from brns.core import Box, Evaluation, Population, Task
 from brns.experiments import make_search
 from brns.settings.parts import SettingsError, did_you_mean, parts
 from brns.tasks.arm import PlanarArm
-from brns.tasks.car import FASTEST, START, TOP, MountainCar, to_unit
+from brns.tasks.car import FASTEST, START, TOP, MountainCar, scale_position
 from brns.tasks.maze import DeceptiveMaze, RoomsMaze
 from brns.tasks.projection import LinearProjection
 from brns.tasks.sharded import Wrapper
@@ -85,7 +85,7 @@ class World(NamedTuple):
     """in tables and pictures, and on the command line"""
     title: str
     """what it is, in a few words"""
-    half: Literal["tune", "report", "held out"]
+    split: Literal["tune", "report", "held out"]
     task: Callable[[], Task]
     """makes the task, when it is needed: a maze's tables take 40 MB"""
     individuals: int
@@ -94,7 +94,7 @@ class World(NamedTuple):
     cells: Cells
     offspring: int | None = None
     """lambda"""
-    again: str = ""
+    repeats: str = ""
     """the world that this one repeats, in a larger behavior box"""
 
     @property
@@ -102,15 +102,15 @@ class World(NamedTuple):
         """How many are evaluated in a generation after the founders."""
         return self.offspring or self.individuals
 
-    def loose(
-        self, name: str, title: str, half: Literal["tune", "report"], times: float
+    def widen_box(
+        self, name: str, title: str, split: Literal["tune", "report"], times: float
     ) -> "World":
         """The same world with its behavior box so many times as wide."""
 
         def task() -> Task:
             return RescaledBehaviorSpace(self.task(), times)
 
-        return self._replace(name=name, title=title, half=half, task=task, again=self.name)
+        return self._replace(name=name, title=title, split=split, task=task, repeats=self.name)
 
 
 _FLOOD = "flood fill of the free pixels from the start"
@@ -121,7 +121,7 @@ _HARD = Cells((0.0, 0.0), (600.0, 600.0), 20, 398, _FLOOD)
 _ROOMS = _HARD._replace(reachable=400)
 _ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, _DISC)
 _PICTURE = _ARM._replace(place=tip)
-_MIDDLE, _RIGHTMOST = to_unit(START), to_unit(TOP + FASTEST)
+_MIDDLE, _RIGHTMOST = scale_position(START), scale_position(TOP + FASTEST)
 _CAR = Cells((-1.0, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, _SOME)
 _LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, _SUMS)
 
@@ -157,14 +157,14 @@ _UNEQUAL = partial(PlanarArm, 20, "tip", tuple(0.9**i for i in range(20)))
 SUITE = (
     _MAZE,
     World("maze-20", "maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
-    _MAZE.loose("maze-loose", "maze, box x 10", "report", 10.0),
+    _MAZE.widen_box("maze-loose", "maze, box x 10", "report", 10.0),
     World("maze-path", "maze, path (40-d)", "tune", _PATHS, 100, 60, _HARD),
     World("rooms-1", "rooms 1", "tune", partial(RoomsMaze, seed=1), 100, 80, _ROOMS),
     World("rooms-2", "rooms 2", "report", partial(RoomsMaze, seed=2), 100, 80, _ROOMS),
     _TIP,
     World("arm-20", "arm, tip, 20 + 20", "report", PlanarArm, 20, 400, _ARM),
-    _TIP.loose("arm-loose", "arm, tip, box x 10", "tune", 10.0),
-    _TIP.loose("arm-looser", "arm, tip, box x 100", "report", 100.0),
+    _TIP.widen_box("arm-loose", "arm, tip, box x 10", "tune", 10.0),
+    _TIP.widen_box("arm-looser", "arm, tip, box x 100", "report", 100.0),
     World("arm-joints", "arm, 20 joints (40-d)", "tune", _JOINTS, 100, 200, _ARM),
     World("arm-picture", "arm, picture (256-d)", "report", _PIXELS, 100, 150, _PICTURE),
     World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),

@@ -47,7 +47,7 @@ def draw_cones(key: Key[Array, ""], tables: int, directions: int) -> Cones:
     return Cones(axis, shift, multiplier)
 
 
-def hash_cones(
+def hash_cross_polytopes(
     cones: Cones,
     along: Float[Array, "axes n"],
     unit: Float[Array, " axes"],

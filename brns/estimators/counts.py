@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
-from brns.estimators.cones import Cones, draw_cones, hash_cones
+from brns.estimators.cones import Cones, draw_cones, hash_cross_polytopes
 from brns.estimators.features import (
     Frame,
     check_have_learned,
@@ -80,8 +80,9 @@ class Scales(NamedTuple):
 class VisitCounts(eqx.Module):
     r"""Novelty as the rarity of visits, in random grids of every scale.
 
-    $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} 1 / \sqrt{1 + N_t(b)} \right)^2$ with $N_t(b)$ the
-    visits of b's cell in grid t. $1 / M - 1$ are the effective `visits`: N where all grids count N.
+    $M(b) = \left( \frac{1}{T} \sum_{i=1}^{T} 1 / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the
+    visits to the cell of b in grid i. $1 / M - 1$ are the effective `visits`: N where all grids
+    count N.
 
     A grid lies over all dimensions of a behavior, or over `grid_dims` of them, drawn at random;
     every other grid over random directions instead, which are at right angles where there are
@@ -309,7 +310,9 @@ class VisitCounts(eqx.Module):
         # Grid by grid, since the counters of one are in a processor's nearest cache.
         mixed = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
         if len(grids.cones.axis):
-            cones = hash_cones(grids.cones, along, scales.unit, _founders_spread(frame) / 3**0.5)
+            cones = hash_cross_polytopes(
+                grids.cones, along, scales.unit, _founders_spread(frame) / 3**0.5
+            )
             mixed = jnp.concatenate([mixed, cones])
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows

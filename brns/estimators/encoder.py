@@ -22,7 +22,7 @@ def init_weights(
     where it does not map `(n, d)` to `(n, m)`.
 
     The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every
-    key; `with_weights` makes it again.
+    key; `build_encoder` makes it again.
     """
     network = encoder(key, depth)
     outputs = jax.eval_shape(network, jax.ShapeDtypeStruct((2, d), jnp.float32))
@@ -33,7 +33,7 @@ def init_weights(
     return eqx.filter(network, _is_weight), outputs.shape[1]
 
 
-def with_weights(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
+def build_encoder(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
     """The user's encoder with the weights that `init_weights` gave, of the same depth."""
     others = []
 

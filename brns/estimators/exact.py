@@ -14,7 +14,7 @@ from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators import cpu
-from brns.estimators.encoder import WIDEST_LAYER, init_weights, with_weights
+from brns.estimators.encoder import WIDEST_LAYER, build_encoder, init_weights
 from brns.estimators.features import (
     Cosines,
     Frame,
@@ -51,8 +51,8 @@ class ExactRecognition(eqx.Module):
 
     Novelty is the expected recognition error that remains:
 
-    $\mathcal{M}_t(b) = \lambda \, \phi(b)^\top A_t^{-1} \phi(b)$ with
-    $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$ and m frozen random features $\phi$.
+    $M(b) = \lambda \, \phi(b)^\top A^{-1} \phi(b)$ with $A = \lambda I + \sum_s \phi(b_s)
+    \phi(b_s)^\top$ over every behavior seen so far, and m frozen random features $\phi$.
     The state is m x m numbers, and a generation of n costs $O(n m (d + m))$, whatever was seen.
 
     The novelty of a fixed behavior never rises, unless `forgetting` is below 1; docs/method derives
@@ -117,7 +117,7 @@ class ExactRecognition(eqx.Module):
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """phi(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
         if self.encoder is not None:
-            return with_weights(self.encoder, state.features, DEPTH)(
+            return build_encoder(self.encoder, state.features, DEPTH)(
                 to_frame(frame_from_box(state.frame.space), descriptors)
             )
         return state.features(to_frame(state.frame, descriptors), state.frame.wide)

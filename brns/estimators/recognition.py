@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
-from brns.estimators.encoder import WIDEST_LAYER, Encoder, init_weights, with_weights
+from brns.estimators.encoder import WIDEST_LAYER, Encoder, build_encoder, init_weights
 
 
 class RecognitionState(NamedTuple):
@@ -123,7 +123,7 @@ class BehaviorRecognition(eqx.Module):
         self, state: RecognitionState, descriptors: Float[Array, "n d"]
     ) -> Float[Array, "n e"]:
         """xi*(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
-        return self._with_weights(state.target, 0)(_normalise(state, descriptors))
+        return self._build_encoder(state.target, 0)(_normalise(state, descriptors))
 
     def score(
         self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
@@ -133,7 +133,7 @@ class BehaviorRecognition(eqx.Module):
         The population plays no part: what was seen is in the weights.
         """
         points = _normalise(state, descriptors)
-        return self._error(state.predictor, points, self._with_weights(state.target, 0)(points))
+        return self._error(state.predictor, points, self._build_encoder(state.target, 0)(points))
 
     def update(
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
@@ -161,12 +161,12 @@ class BehaviorRecognition(eqx.Module):
             )
         return weights, e
 
-    def _with_weights(self, weights: PyTree, number: int) -> Callable[..., Any]:
+    def _build_encoder(self, weights: PyTree, number: int) -> Callable[..., Any]:
         """xi* (number 0) or xi1 (1) with these weights."""
         return (
             weights
             if self.encoder is None
-            else with_weights(self.encoder, weights, self.depths[number])
+            else build_encoder(self.encoder, weights, self.depths[number])
         )
 
     @property
@@ -199,7 +199,7 @@ class BehaviorRecognition(eqx.Module):
         """The weights after `epochs` passes over D, in batches of equal size."""
         descriptors, present, usual = self._dataset(generation)
         points = _normalise(state, descriptors)
-        embedding = self._with_weights(state.target, 0)(
+        embedding = self._build_encoder(state.target, 0)(
             points
         )  # so that xi* is never evaluated twice on one of them
         # The offspring are cut into as few batches as `batch` allows;
@@ -244,7 +244,7 @@ class BehaviorRecognition(eqx.Module):
         """Gradient ascent on M over uniform behaviors, so that xi1 starts far from xi*."""
         adam, target = (
             optax.adam(self.divergence_learning_rate),
-            self._with_weights(state.target, 0),
+            self._build_encoder(state.target, 0),
         )
 
         def mean_error(predictor, points):
@@ -267,7 +267,7 @@ class BehaviorRecognition(eqx.Module):
         r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$ of points and their target
         embeddings.
         """
-        return jnp.sum((self._with_weights(predictor, 1)(points) - embedding) ** 2, axis=-1)
+        return jnp.sum((self._build_encoder(predictor, 1)(points) - embedding) ** 2, axis=-1)
 
 
 def _normalise(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

@@ -142,7 +142,7 @@ class Prepared(NamedTuple):
         # In a column one below the other.
         rows = [[panel] for panel in panels] if width == "column" else self.rows
         across = max(map(len, rows))
-        inches, ratio = (5.4, 0.87) if self.picture.wide else (5.6, 0.625)
+        inches, ratio = (5.4, 0.87) if self.picture.shows_maps else (5.6, 0.625)
         total = WIDTHS[width] if width else inches * across
         with house_style(width):
             figure = new_figure(total, ratio * total / across * len(rows) + (0.1 if width else 0.3))

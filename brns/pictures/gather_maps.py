@@ -174,7 +174,7 @@ def archive(record: Record) -> Archived:
 
 def population(record: Record, generation: int | None = None) -> Living:
     """The survivors of a generation, by default the last."""
-    now = record.last if generation is None else generation
+    now = record.last_generation if generation is None else generation
     columns = [record.column(f"survivors.{name}", [now])[0] for name in Living._fields[2:]]
     return Living(scene_of(record), now, *columns)
 

@@ -115,9 +115,9 @@ def frames(record: Record) -> Iterator[np.ndarray]:
     Raises:
         ValueError: for the founders alone.
     """
-    if not record.last:
+    if not record.last_generation:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
-    moments = pick_evenly(0, record.last, MOST_FRAMES)
+    moments = pick_evenly(0, record.last_generation, MOST_FRAMES)
     states = last_kept_generations(record, moments) if has_map(record) else [None] * len(moments)
     with house_style():
         # Numbers beside the bar get longer from frame to frame.
@@ -136,7 +136,9 @@ def frames(record: Record) -> Iterator[np.ndarray]:
                 paint_population(living, ax)
             else:
                 paint_novelty_map(novelty._replace(living=living), ax)
-            add_title(ax, f"{name}, seed {record.seed}, generation {now} of {record.last}")
+            add_title(
+                ax, f"{name}, seed {record.seed}, generation {now} of {record.last_generation}"
+            )
             if not figure.legends:
                 legend_below(figure)
             canvas.draw()

@@ -32,9 +32,9 @@ def table(records: Sequence[Record]) -> str:
     titles = [MEASURES[name].title for name in measures]
     lines = [_make_row("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
     for record in records[:LISTED]:
-        planned = f" of {record.planned}" if record.last < record.planned else ""
+        planned = f" of {record.planned}" if record.last_generation < record.planned else ""
         words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}"]
-        words.append(f"{record.last}{planned}")
+        words.append(f"{record.last_generation}{planned}")
         for name in measures:
             value = MEASURES[name].function(record) if _has_measure(record, name) else None
             words.append(format_number(None if value is None else float(value)))

@@ -36,7 +36,7 @@ class Picture(NamedTuple):
     """whether it is measured when it is drawn, which takes a minute: reports do without"""
 
     @property
-    def wide(self) -> bool:
+    def shows_maps(self) -> bool:
         """Whether its panels are maps, not curves."""
         return self.panels in ("run", "states")
 

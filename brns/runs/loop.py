@@ -203,10 +203,10 @@ def _run_with_bar(
     ):
         runs = open_runs(locks)
         if runs[0].number < runs[0].total:
-            yield from advance(runs, until, bar)
+            yield from iterate_generations(runs, until, bar)
 
 
-def advance(
+def iterate_generations(
     runs: Sequence[ActiveRun], until: Until | None = None, bar: Bar | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
     """Generation after generation of all seeds; each is saved while the next is computed."""

@@ -24,7 +24,7 @@ from brns.runs import metadata, remaking
 from brns.runs.files import RecordError
 from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
-from brns.runs.states import StateReader
+from brns.runs.states import EstimatorStateReader
 from brns.runs.store import REPAIR, Kind, Store, find_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_from_json
@@ -77,7 +77,7 @@ class Record:
         self.versions = self.metadata.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # of each generation, if it is to stay
         self.keeps_in_memory = True  # what is read
-        self._states = StateReader()
+        self._states = EstimatorStateReader()
         self.warned_of_rounding = False  # of genotypes that are made again
         if search is not None:
             if other := self.other_settings(search):
@@ -96,7 +96,7 @@ class Record:
 
     def __repr__(self) -> str:
         return (
-            f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last} of "
+            f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last_generation} of "
             f"{self.planned})"
         )
 
@@ -119,7 +119,7 @@ class Record:
         return numbers
 
     @property
-    def last(self) -> int:
+    def last_generation(self) -> int:
         """The last finished generation."""
         return self.generations[-1]
 
@@ -263,7 +263,7 @@ class Record:
                 f"{format_range(self.snapshots)}. A run with checkpoint_every=1 "
                 "(--checkpoint-every 1) keeps all"
             )
-        estimator = self._states.read(self, number, search)
+        estimator = self._states.restore(self, number, search)
         return self.state_without_estimator(number, search)._replace(estimator=estimator)
 
     def state_without_estimator(self, number: int, search: NoveltySearch) -> SearchState:
@@ -303,7 +303,7 @@ class Record:
         """Who could not be evaluated, generation after generation; `failed/` holds them."""
         failures = []
         for number in self.store.numbers("failed"):
-            if number > self.last:  # of a generation that was not saved
+            if number > self.last_generation:  # of a generation that was not saved
                 break
             table = self.arrays("failed", number)
             columns = (table[name] for name in ("id", "genotype", "key", "text"))
@@ -315,7 +315,7 @@ class Record:
         """The solution set S of Algorithm 1: every success once, with genotype,
         behavior and generation of birth.
         """
-        born = [self.read_generation(g)["offspring"] for g in range(self.last + 1)]
+        born = [self.read_generation(g)["offspring"] for g in range(self.last_generation + 1)]
         return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
@@ -339,7 +339,7 @@ class Record:
         Raises:
             RecordError: where the run does not have the generation.
         """
-        number = self.last if generation is None else generation
+        number = self.last_generation if generation is None else generation
         return self._to_population(self.read_generation(number)["survivors"])
 
     def _to_population(self, table: np.ndarray) -> Population:

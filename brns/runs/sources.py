@@ -121,7 +121,7 @@ class Source:
                 self._collect(thing.__wrapped__, name)
             self._collect_all(getattr(thing, "__dict__", {}), thing.__qualname__ if own else "")
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
-            self._collect_object(thing, name)
+            self._collect_attributes(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
             inner = getattr(thing, "__dict__", {}).items()
             self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
@@ -133,7 +133,7 @@ class Source:
         for inner, thing in list(things.items()):
             self._collect(thing, f"{name}.{inner}" if name and not inner.startswith("_") else "")
 
-    def _collect_object(self, thing: Any, name: str) -> None:
+    def _collect_attributes(self, thing: Any, name: str) -> None:
         """Add what an object holds, with those values that no setting of the search tells.
 
         Objects whose classes are partly another package's change by code that is not looked at.
@@ -179,7 +179,7 @@ class Source:
                     path = f"{each.__qualname__}.{name}"
                     self._collect(value, path)
                     if not _is_known(value):
-                        self._collect_lines(path, _read_assignments(_read(each), name), module)
+                        self._collect_lines(path, _extract_assignments(_read(each), name), module)
 
     def _collect_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
@@ -394,11 +394,11 @@ def _own_modules_with(name: str, value: Any) -> list[dict[str, Any]]:
 def _read_module(module: Mapping[str, Any], name: str) -> str:
     """The lines of a module, or of the last cell of a notebook with any, that assign a global."""
     if "get_ipython" not in module:
-        return _read_assignments("".join(linecache.getlines(module.get("__file__") or "")), name)
-    return next(filter(None, (_read_assignments(cell, name) for cell in module["In"][::-1])), "")
+        return _extract_assignments("".join(linecache.getlines(module.get("__file__") or "")), name)
+    return next(filter(None, (_extract_assignments(cell, name) for cell in module["In"][::-1])), "")
 
 
-def _read_assignments(text: str, name: str) -> str:
+def _extract_assignments(text: str, name: str) -> str:
     """The lines of a module, a cell or a class that assign a name, but not within functions."""
     with contextlib.suppress(SyntaxError):
         tree = ast.parse(text)

@@ -21,7 +21,7 @@ def compact(search: NoveltySearch, estimator: Any) -> Any:
     return method.compact(estimator) if isinstance(method, Compactable) else estimator
 
 
-class StateReader:
+class EstimatorStateReader:
     """Reads the states of a run's estimator; of states that are read one after another each
     generation is counted once.
     """
@@ -33,7 +33,7 @@ class StateReader:
         self.restored: tuple[int, Any] = NOTHING
         """a generation, and its estimator's whole state"""
 
-    def read(self, record: Any, number: int, search: NoveltySearch) -> Any:
+    def restore(self, record: Any, number: int, search: NoveltySearch) -> Any:
         """The estimator's state after a generation of a `Record`."""
         if self.search is not search:
             self.search, self.shapes, self.restored = search, _stored_shapes(search), NOTHING
@@ -45,7 +45,7 @@ class StateReader:
             with in_float32():
                 estimator = search.estimator.restore(estimator, born, earlier)
             # For who reads one state after another; nothing is held after the last.
-            self.restored = (number, estimator) if 0 < number < record.last else NOTHING
+            self.restored = (number, estimator) if 0 < number < record.last_generation else NOTHING
         return estimator
 
 

@@ -116,7 +116,7 @@ class Store:
         with explain_save_errors(path), open(path, mode, encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
 
-    def last_saved(self) -> datetime.datetime:
+    def last_saved_at(self) -> datetime.datetime:
         """When the last generation was saved."""
         numbers = self.numbers("generations")
         file = self.file("generations", numbers[-1]) if numbers else self.path / NAME
@@ -128,7 +128,7 @@ class Store:
         """
         begin = datetime.datetime.fromisoformat(began)
         if ended is None:
-            return begin, max(begin, self.last_saved())
+            return begin, max(begin, self.last_saved_at())
         return begin, datetime.datetime.fromisoformat(ended)
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Environments in JAX of other shapes, as `FunctionalTask` takes them: jumanji's and gymnax's."""
+"""Environments in JAX of other shapes, jumanji's and gymnax's, for `JaxEnvironmentTask`."""
 
 from math import prod
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 
 
 class Adapted(NamedTuple):
-    """What `FunctionalTask` sees of an environment that was adapted."""
+    """What `JaxEnvironmentTask` sees of an environment that was adapted."""
 
     state: Any
     """the environment's own"""
@@ -59,8 +59,8 @@ class Adapter(eqx.Module):
 
 
 class TimeStepEnv(Adapter):
-    """A jumanji environment as `FunctionalTask` takes it:
-    `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
+    """A jumanji environment as `JaxEnvironmentTask` takes it:
+    `brns.JaxEnvironmentTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
 
     It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in
     dm_env, and an `action_spec`. `watch=lambda adapted: adapted.state...` reads its own state.
@@ -79,7 +79,7 @@ class TimeStepEnv(Adapter):
             key: all chance of the episode comes from it.
 
         Returns:
-            With `obs`, `reward` and `done`, as `FunctionalTask` reads them.
+            With `obs`, `reward` and `done`, as `JaxEnvironmentTask` reads them.
         """
         return self._adapted(*self.env.reset(key))
 
@@ -101,8 +101,8 @@ class TimeStepEnv(Adapter):
 
 
 class ParamsEnv(Adapter):
-    """A gymnax environment as `FunctionalTask` takes it:
-    `brns.FunctionalTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
+    """A gymnax environment as `JaxEnvironmentTask` takes it:
+    `brns.JaxEnvironmentTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
 
     It has `reset(key, params) -> (obs, state)`,
     `step_env(key, state, action, params) -> (obs, state, reward, done, info)` (or `step`, if that

@@ -56,7 +56,7 @@ class MountainCar(eqx.Module):
 
         def advance(car, layers):
             position, speed, left, right = car
-            push = POLICY.act(layers, (to_unit(position), speed / FASTEST))[0]
+            push = POLICY.act(layers, (scale_position(position), speed / FASTEST))[0]
             there = position >= TOP  # the episode has ended
             further, faster = step(position, speed, push)
             position, speed = jnp.where(there, position, further), jnp.where(there, speed, faster)
@@ -66,7 +66,9 @@ class MountainCar(eqx.Module):
         start = jnp.full(len(genotypes), START, jnp.float32)
         cars = start, jnp.zeros_like(start), start, start
         (position, _, left, right), _ = cpu.scan(advance, cars, self.steps, layers)
-        descriptor = jnp.clip(jnp.stack([to_unit(left), to_unit(right)], axis=1), -1.0, 1.0)
+        descriptor = jnp.clip(
+            jnp.stack([scale_position(left), scale_position(right)], axis=1), -1.0, 1.0
+        )
         return Evaluation(descriptor[:n], jnp.zeros(n), position[:n] >= TOP)
 
 
@@ -77,6 +79,6 @@ def step(position: Cars, speed: Cars, push: Cars) -> tuple[Cars, Cars]:
     return further, jnp.where((further <= LEFT) & (faster < 0), 0.0, faster)
 
 
-def to_unit(position):
+def scale_position(position):
     """A place from the world's ends to -1 and 1."""
     return 2 * (position - LEFT) / (RIGHT - LEFT) - 1

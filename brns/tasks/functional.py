@@ -41,7 +41,7 @@ def flat_observation(state: Any) -> Float[Array, " o"]:
     return ravel_pytree(state.obs)[0].astype(float)
 
 
-class FunctionalTask(eqx.Module):
+class JaxEnvironmentTask(eqx.Module):
     """A task made of a JAX environment, MuJoCo Playground's, Brax's or your own, and a policy.
 
     Each genotype is a policy that acts for one episode. The environment has
@@ -86,9 +86,10 @@ class FunctionalTask(eqx.Module):
             (observations,) = jax.eval_shape(self.observe, state).shape
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(
-                "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, "
-                "action) and a whole number action_size, whose states have obs, reward and done; "
-                f"what `observe` gives of one is (o,). Got {type(self.env).__name__} ({error}). "
+                "JaxEnvironmentTask.env must be an environment in JAX, with reset(key), "
+                "step(state, action) and a whole number action_size, whose states have obs, "
+                "reward and done; what `observe` gives of one is (o,). Got "
+                f"{type(self.env).__name__} ({error}). "
                 "Gymnasium's are for brns.GymnasiumTask, jumanji's and gymnax's for "
                 "brns.TimeStepEnv and brns.ParamsEnv"
             ) from error

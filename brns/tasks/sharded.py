@@ -32,8 +32,8 @@ class Sharded(Wrapper):
 
     What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and
     the estimator's state on every device. The bits are those of one device for the worlds here; a
-    task whose matrix products round by the size of a batch, such as `FunctionalTask`, differs by as
-    much. A record names the task alone, whoever evaluated it.
+    task whose matrix products round by the size of a batch, such as `JaxEnvironmentTask`, differs
+    by as much. A record names the task alone, whoever evaluated it.
 
     Args:
         task: in JAX.

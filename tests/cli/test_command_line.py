@@ -93,7 +93,7 @@ def test_resume_makes_a_run_longer(folder):
     shutil.copytree(folder / RUN, folder / "longer")
     (folder / "longer/overview.png").unlink()
     call("resume", "longer", "--generations", 6, folder=folder)
-    assert Record(folder / "longer").last == 6
+    assert Record(folder / "longer").last_generation == 6
     assert (folder / "longer/overview.png").exists()
     again = call("resume", "longer", "--generations", 2, folder=folder)
     assert "has 6 generations already" in again.stdout

@@ -153,7 +153,7 @@ def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypat
 def test_an_own_run_goes_on_with_its_search(folder):
     call("resume", RUN, "--generations", 3, folder=folder, status=2)
     call("resume", RUN, "--generations", 3, *SEARCH, folder=folder)
-    assert Record(folder / RUN).last == 3
+    assert Record(folder / RUN).last_generation == 3
 
 
 @pytest.mark.slow

@@ -363,7 +363,7 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
 
 
 def test_the_suites_worlds_and_their_names():
-    assert len([each for each in SUITE if not each.again]) == 13
+    assert len([each for each in SUITE if not each.repeats]) == 13
     # `brns run` has them
     assert {world(name).cells.reachable for name in ("ant", "rooms")} == {400}
 

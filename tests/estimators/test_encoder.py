@@ -13,7 +13,7 @@ from worlds import HostIdentity
 
 from brns import BehaviorRecognition, resume, run
 from brns.core import Population
-from brns.estimators.encoder import Encoder, init_he, with_weights
+from brns.estimators.encoder import Encoder, build_encoder, init_he
 from brns.experiments import paper_recognition
 
 
@@ -80,7 +80,7 @@ def test_runs_resume_to_the_same_bits(tmp_path):
     assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
     weights = alone.state(4).estimator.predictor
     assert weights.constant is None  # a constant of NumPy's is no weight
-    assert (with_weights(Own, weights, 1).constant == 600).all()
+    assert (build_encoder(Own, weights, 1).constant == 600).all()
 
 
 def test_he_also_begins_convolutions_and_leaves_the_rest():

@@ -24,7 +24,7 @@ def killable(*arguments, folder):
 
 def last(out):
     """The last generation that is on disk; None where a run would have to start anew."""
-    return Record(out).last if (out / "run.json").exists() else None
+    return Record(out).last_generation if (out / "run.json").exists() else None
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ def test_the_archive_and_its_uniformity_are_those_of_its_entries(archived, near,
         draw("archive", near[0], ax=ax)
 
 
-MAPS = [name for name, figure in pictures.FIGURES.items() if figure.wide]
+MAPS = [name for name, figure in pictures.FIGURES.items() if figure.shows_maps]
 
 
 @pytest.mark.parametrize("name", MAPS)

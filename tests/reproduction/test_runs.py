@@ -31,7 +31,7 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
 
 
 def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "numbers", lambda record: {"last": float(record.last)})
+    monkeypatch.setattr(runs, "numbers", lambda record: {"last": float(record.last_generation)})
     todo = runs.jobs({"a": HOST, "b": HOST}, PLAN, tmp_path)
     assert [(job.name, job.seed) for job in todo] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
     job = todo[2]

@@ -461,7 +461,7 @@ def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):
     brns.resume(copy, search=edited)
     (record,) = brns.resume(out, 4, search=edited, accept_edits=True)
     (edit,) = record.metadata.edits
-    assert (record.last, edit.after, list(edit.before)) == (4, 2, ["Base.moved"])
+    assert (record.last_generation, edit.after, list(edit.before)) == (4, 2, ["Base.moved"])
     brns.resume(out, 5, search=edited)  # that is its code now
 
 
@@ -472,4 +472,4 @@ def test_the_command_line_goes_on_with_edited_code_if_it_is_told_to(written, tmp
     again = ["resume", "run", "--generations", 2, "--search", "own:made"]
     assert "--accept-edits" in call(*again, folder=tmp_path, status=2).stderr
     call(*again, "--accept-edits", folder=tmp_path)
-    assert Record(tmp_path / "run").last == 2
+    assert Record(tmp_path / "run").last_generation == 2

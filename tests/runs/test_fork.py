@@ -29,7 +29,7 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
     before = contents(source)
     for at in (0, 6):
         copy = fork(source, at, HOST, out=tmp_path / f"{at}")
-        assert (copy.last, copy.snapshots) == (at, [at])
+        assert (copy.last_generation, copy.snapshots) == (at, [at])
         (record,) = resume(copy, search=HOST)
         assert record.metadata.id != Record(source).metadata.id
         assert len(bits(copy)) > 13
@@ -43,7 +43,12 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     one = replace(HOST, task=Identity())
     source = Record(whole / "batch" / "seed0001", one)
     (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
-    assert (record.seed, record.seeds, record.metadata.seed_batches, record.last) == (1, [1], 1, 8)
+    assert (record.seed, record.seeds, record.metadata.seed_batches, record.last_generation) == (
+        1,
+        [1],
+        1,
+        8,
+    )
     genotypes = [each.column("offspring.genotype", range(1, 5)) for each in (record, source)]
     assert_array_equal(*genotypes)
     for column in ("offspring.genotype", "survivors.descriptor"):

@@ -25,7 +25,7 @@ from brns.runs.active import ActiveRun
 def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
     order = []
     for saved in brns.generations(HOST, 2, out=tmp_path / "run", seeds=[4, 1]):
-        assert saved.record.last == saved.number
+        assert saved.record.last_generation == saved.number
         on_disk = saved.record.column("survivors.id", [saved.number])[0]
         np.testing.assert_array_equal(on_disk, saved.generation.survivors.id)
         order.append((saved.number, saved.record.seed))
@@ -41,13 +41,13 @@ def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path
         if saved.number == 2:
             break
     record = saved.record
-    assert (record.last, record.status) == (2, "stopped")
+    assert (record.last_generation, record.status) == (2, "stopped")
     brns.run(HOST, 2, out=record, exist="resume")
     assert len(record.metadata.sessions) == 1  # nothing was to do
     with contextlib.suppress(ZeroDivisionError):
         for saved in brns.generations(HOST, 6, out=record, exist="resume"):
             1 / (saved.number - 5)
-    assert record.last == 5
+    assert record.last_generation == 5
     brns.resume(record, search=HOST)
     brns.run(HOST, 6, out=tmp_path / "whole")
     assert bits(tmp_path / "run") == bits(tmp_path / "whole")
@@ -124,10 +124,10 @@ def test_until_ends_a_run_when_it_is_true_of_every_seed(tmp_path):
 
     several = brns.run(HOST, 9, out=tmp_path / "run", seeds=[0, 1], until=until)
     assert asked == [(g, seed) for g in range(4) for seed in (0, 1)]
-    assert [record.last for record in several] == [3, 3]
+    assert [record.last_generation for record in several] == [3, 3]
     assert [record.planned for record in several] == [9, 9]
     (longer, _) = brns.resume(tmp_path / "run", search=HOST, until=lambda saved: saved.number == 5)
-    assert longer.last == 5
+    assert longer.last_generation == 5
 
 
 def test_a_run_without_a_place_is_kept_in_a_folder_that_is_told(capsys):

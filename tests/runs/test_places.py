@@ -44,7 +44,7 @@ def test_a_relative_place_is_where_it_was_when_the_run_began(back, tmp_path, mon
     relative = Record("run", wandering)
     brns.resume("run", 4, search=wandering)
     monkeypatch.chdir(tmp_path)
-    assert relative.last == Record(here / "run").last == 4
+    assert relative.last_generation == Record(here / "run").last_generation == 4
     assert {path.name for path in here.iterdir()} == {"run", "steps"}
     assert list(elsewhere.iterdir()) == []
 
@@ -59,14 +59,17 @@ def test_without_a_working_directory_a_relative_place_is_refused(tmp_path, monke
     with pytest.raises(RecordError, match=r"cannot be made \(File name too long\)"):
         brns.run(HOST, 1, out=tmp_path / ("n" * 256))
     (record,) = brns.run(HOST, 1, progress=False)
-    assert record.last == 1
+    assert record.last_generation == 1
 
 
 def test_a_tilde_is_the_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     brns.run(HOST, 1, out="~/run")
     brns.resume("~/run", 2, search=HOST)
-    assert [record.last for record in (Record("~/run"), *brns.records("~/run"))] == [2, 2]
+    assert [record.last_generation for record in (Record("~/run"), *brns.records("~/run"))] == [
+        2,
+        2,
+    ]
     assert Record("~/run").path == tmp_path / "run"
 
 
@@ -80,7 +83,7 @@ def test_a_link_means_what_it_points_to(exists, tmp_path):
     brns.run(HOST, 2, out=link, exist="resume")
     brns.resume(link, 3, search=HOST)
     assert link.is_symlink()
-    assert Record(tmp_path / "scratch").last == 3
+    assert Record(tmp_path / "scratch").last_generation == 3
 
 
 def never(*_):
@@ -127,7 +130,7 @@ def test_a_file_system_without_locks_is_told_once_and_the_run_goes_on(code, tmp_
     with pytest.warns(UserWarning, match="has no locks: .* no other process") as said:
         runs = brns.run(HOST, 2, out=tmp_path / "run", seeds=2)
     assert len(said) == 1
-    assert [(record.last, record.status) for record in runs] == [(2, "finished")] * 2
+    assert [(record.last_generation, record.status) for record in runs] == [(2, "finished")] * 2
     with pytest.warns(UserWarning, match="has no locks"):
         brns.resume(tmp_path / "run", 3, search=HOST)
 
@@ -139,7 +142,7 @@ def test_names_may_be_any_bytes(tmp_path, monkeypatch):
     brns.run(HOST, 1, out=place)
     copy = brns.fork(place, 1, HOST, out=place.with_name("fork"), generations=2)
     (record,) = brns.resume(place, 2, search=HOST)
-    assert record.last == 2
+    assert record.last_generation == 2
     assert r"stra\udcdfe" in copy.metadata.forked.path
     assert r"stra\udcdfe" in provenance.command()
 
@@ -152,4 +155,4 @@ def test_a_run_whose_folder_is_moved_away_is_not_begun_anew(tmp_path):
     with pytest.raises(brns.RecordError, match="is no longer there"):
         list(run)
     assert not out.exists()
-    assert brns.resume(tmp_path / "elsewhere", 3, search=HOST)[0].last == 3
+    assert brns.resume(tmp_path / "elsewhere", 3, search=HOST)[0].last_generation == 3

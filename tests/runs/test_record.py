@@ -94,12 +94,12 @@ def test_a_record_without_generations_is_refused(whole, tmp_path):
         for file in run.glob(names):
             file.unlink()
         with pytest.raises(RecordError, match="lacks generations"):
-            _ = Record(run).last
+            _ = Record(run).last_generation
 
 
 def test_a_generation_that_is_missing_is_named_with_what_to_do(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
-    last = Record(run).last
+    last = Record(run).last_generation
     (run / f"generations/{last:06d}.npz").unlink()
     with pytest.raises(
         RecordError, match=rf"{last:06d}.npz cannot be read .*: put back a copy, or"

@@ -95,7 +95,7 @@ def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
         with pytest.raises(RecordError, match="is being written by another process"):
             resume(tmp_path / "run", search=HOST)
         os.kill(child.pid, signal.SIGKILL)
-    assert Record(tmp_path / "run" / "seed0000").last < 6
+    assert Record(tmp_path / "run" / "seed0000").last_generation < 6
     resume(tmp_path / "run", search=HOST)
     assert bits(tmp_path / "run") == bits(whole)
 

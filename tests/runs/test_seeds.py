@@ -211,7 +211,7 @@ def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
     gone.rename(tmp_path / "away")
     with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing: .* without them"):
         records = resume(part, 3, search=HOST)
-    assert [(record.seed, record.last) for record in records] == [(0, 3), (2, 3)]
+    assert [(record.seed, record.last_generation) for record in records] == [(0, 3), (2, 3)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it was said
         run(HOST, 4, out=part, seeds=[0, 2], exist="resume")
@@ -223,7 +223,7 @@ def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
             resume(path, 5, search=HOST)
     fork(gone, 2, HOST, out=tmp_path / "alone", generations=3)
     (record,) = resume(tmp_path / "alone", search=HOST)
-    assert record.last == 3
+    assert record.last_generation == 3
 
 
 def test_a_batch_has_each_seed_once_and_a_state_of_each(tmp_path):
@@ -248,7 +248,7 @@ def test_a_damaged_seed_is_named_and_the_others_go_on_without_it(tmp_path):
     shutil.move(damaged.parent, tmp_path / "elsewhere")
     with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing"):
         (record,) = resume(tmp_path / "run", 3, search=HOST)
-    assert record.last == 3
+    assert record.last_generation == 3
 
 
 def test_a_seed_of_another_experiment_in_a_batch_is_named(tmp_path):

@@ -12,7 +12,7 @@ from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, ant_xml
 from brns.tasks.ant.physics import Physics, observation, pictures, position
-from brns.tasks.ant.rules import POLICY, within
+from brns.tasks.ant.rules import POLICY, find_areas_containing
 
 mujoco = pytest.importorskip("mujoco")
 KEY = jax.random.key(0)
@@ -80,7 +80,12 @@ def test_observations_and_areas_by_hand():
     assert position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
-    assert within(here, areas).astype(int).tolist() == [[1, 0, 0], [0] * 3, [0, 1, 0], [0, 0, 1]]
+    assert find_areas_containing(here, areas).astype(int).tolist() == [
+        [1, 0, 0],
+        [0] * 3,
+        [0, 1, 0],
+        [0, 0, 1],
+    ]
 
 
 def test_same_genotype_gives_the_same_bits_whatever_the_batch_and_the_threads():

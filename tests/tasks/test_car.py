@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from brns import MountainCar
-from brns.tasks.car import POLICY, START, step, to_unit
+from brns.tasks.car import POLICY, START, scale_position, step
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,9 @@ def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
         places, ended = [START], False
         while len(places) <= 150 and not ended:
             position, speed = theirs.state
-            push = POLICY.act(layers, np.array([[to_unit(position)], [speed / 0.07]]))[:, 0]
+            push = POLICY.act(layers, np.array([[scale_position(position)], [speed / 0.07]]))[:, 0]
             state, _, ended, _, _ = theirs.step(push)
             places.append(state[0])
-        ends = [to_unit(min(places)), to_unit(max(places))]
+        ends = [scale_position(min(places)), scale_position(max(places))]
         assert_allclose(found.descriptor[i], ends, atol=1e-3)
         assert bool(found.solved[i]) == ended

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from brns import Box, FeedForward, FunctionalTask, ParamsEnv, Statistic, TimeStepEnv, check_task
+from brns import Box, FeedForward, JaxEnvironmentTask, ParamsEnv, Statistic, TimeStepEnv, check_task
 from brns.settings.description import part_to_json
 
 KEY = jax.random.key(0)
@@ -59,7 +59,7 @@ def loop(task, genotype, key, step, act):
 
 
 def test_a_batch_is_a_plain_loop_of_the_environment():
-    task = FunctionalTask(
+    task = JaxEnvironmentTask(
         Corridor(),
         6,
         SPACE,
@@ -86,7 +86,7 @@ def test_a_batch_is_a_plain_loop_of_the_environment():
 
 
 def test_seeds_in_lanes_are_single_seeds():
-    task = FunctionalTask(Corridor(), 6, SPACE, seed=None)
+    task = JaxEnvironmentTask(Corridor(), 6, SPACE, seed=None)
     rows, keys = task.genotype_space.uniform(KEY, 6), jax.random.split(KEY, 3)
     together = jax.vmap(task.evaluate, (None, 0))(rows, keys).descriptor
     for descriptor, key in zip(together, keys, strict=True):
@@ -114,7 +114,7 @@ def stateless(key):
 )
 def test_what_does_not_fit_is_refused(env, settings, message):
     with pytest.raises(ValueError, match=message):
-        check_task(FunctionalTask(env, 6, SPACE, **settings))
+        check_task(JaxEnvironmentTask(env, 6, SPACE, **settings))
 
 
 @dataclasses.dataclass
@@ -148,7 +148,10 @@ class Columns(Corridor):
     ],
 )
 def test_environments_and_behaviors_of_other_forms_give_the_same(env, settings):
-    task, plain = FunctionalTask(env, 6, SPACE, **settings), FunctionalTask(Corridor(), 6, SPACE)
+    task, plain = (
+        JaxEnvironmentTask(env, 6, SPACE, **settings),
+        JaxEnvironmentTask(Corridor(), 6, SPACE),
+    )
     rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers of a behavior
     for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
         assert_array_equal(one, other)
@@ -177,7 +180,7 @@ class Stepped:
 def test_an_environment_that_returns_a_time_step():
     """The largest output is the last, so each step goes from 0 to 1 and earns 1, four times."""
     space = Box([0.0] * 3, [1.0] * 3)
-    task = FunctionalTask(TimeStepEnv(Stepped()), 6, space, Statistic(of="actions"))
+    task = JaxEnvironmentTask(TimeStepEnv(Stepped()), 6, space, Statistic(of="actions"))
     assert task.policy.sizes == (1, 10, 10, 3)
     genotype = jnp.zeros(task.genotype_space.dimension).at[-1].set(1)
     evaluation = task.evaluate(genotype[None], KEY)
@@ -217,12 +220,12 @@ class Keyed:
     ],
 )
 def test_an_environment_with_parameters_and_keys(space, outputs, path):
-    task = FunctionalTask(ParamsEnv(Keyed(space), {"wind": 0.0}), 5, SPACE)
+    task = JaxEnvironmentTask(ParamsEnv(Keyed(space), {"wind": 0.0}), 5, SPACE)
     genotype = jnp.zeros(task.genotype_space.dimension).at[-len(outputs) :].set(jnp.array(outputs))
     episode = task.episode(genotype, KEY)
     assert int(episode.length) == 3  # x = 2, 4, 6
     assert_allclose(episode.observations[1], path, rtol=1e-5)
-    windy = FunctionalTask(ParamsEnv(Keyed(space), {"wind": 1.0}), 5, SPACE)
+    windy = JaxEnvironmentTask(ParamsEnv(Keyed(space), {"wind": 1.0}), 5, SPACE)
     steps = jnp.diff(windy.episode(genotype, KEY).observations, axis=0)
     assert (steps[0] != steps[1]).all()
 
@@ -232,7 +235,7 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
 def test_a_real_environment_of_gymnax(name):
     env = ParamsEnv(*pytest.importorskip("gymnax").make(name))
     space = Box([-20.0] * 3, [20.0] * 3)
-    check_task(FunctionalTask(env, 20, space, lambda e: e.observations[-1][:3]))
+    check_task(JaxEnvironmentTask(env, 20, space, lambda e: e.observations[-1][:3]))
 
 
 @pytest.mark.slow
@@ -243,14 +246,14 @@ def test_a_real_environment_of_jumanji():
         place = adapted.state.agent_position
         return jnp.stack([place.row, place.col])
 
-    check_task(FunctionalTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where))
+    check_task(JaxEnvironmentTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where))
 
 
 @pytest.mark.slow
 def test_a_real_environment_of_playground_is_a_plain_loop_of_it():
     registry = pytest.importorskip("mujoco_playground").registry
     env = registry.load("CartpoleBalance", config_overrides={"impl": "jax"})
-    task = FunctionalTask(env, 5, SPACE, watch=lambda state: state.data.qpos)
+    task = JaxEnvironmentTask(env, 5, SPACE, watch=lambda state: state.data.qpos)
     rows = task.genotype_space.uniform(KEY, 4)
     found = task.evaluate(rows, KEY)
     step, act = jax.jit(env.step), jax.jit(task.policy)

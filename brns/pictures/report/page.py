@@ -58,7 +58,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     reference, first = next(iter(first_seeds.items()))
     lengths: dict[str, list[int]] = {}
     for label, seeds in runs.items():
-        lengths[label] = sorted({record.last for record in seeds})
+        lengths[label] = sorted({record.last_generation for record in seeds})
     drawn, not_drawn = _draw_figures(records)
     watched = view.view(first_seeds)
     rows = table(runs)
@@ -106,7 +106,7 @@ def _draw_figures(
     names = [name for name, figure in FIGURES.items() if not figure.timed]
     for name in track(names, "Drawing", len(names)):
         try:
-            drawn[name] = _image(draw(name, records), FIGURES[name].wide)
+            drawn[name] = _image(draw(name, records), FIGURES[name].shows_maps)
         except ValueError as error:
             not_drawn[name] = f"{error}"
     return drawn, not_drawn
@@ -165,9 +165,9 @@ def differences(
     return dict(zip(tests, corrected(list(tests.values())), strict=True))
 
 
-def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
+def _image(figure: Figure, is_map: bool) -> tuple[str, bool]:
     """The source of a figure's image, of a map in pixels, and whether it is wide."""
-    if wide:
+    if is_map:
         image = data_url(png(figure, dpi=100))
     else:
         buffer = io.BytesIO()

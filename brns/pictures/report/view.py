@@ -30,7 +30,7 @@ LEVELS = 256
 
 def choose_generations(records: Sequence[Record]) -> list[int]:
     """Generations of the longest run, evenly spread, the first and the last included."""
-    last = max(record.last for record in records)
+    last = max(record.last_generation for record in records)
     sizes = [record.column("survivors.descriptor", [0]).shape[1:] for record in records]
     numbers = sum(individuals * (dimension + 4) for individuals, dimension in sizes)
     return pick_evenly(0, last, min(max(NUMBERS // numbers, 2), MOST_FRAMES))
@@ -52,9 +52,9 @@ def view(runs: Mapping[str, Record]) -> dict[str, Any]:
 
 def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
-    now = np.minimum(generations, record.last).tolist()
+    now = np.minimum(generations, record.last_generation).tolist()
     living = [gather_maps.population(record, g) for g in now]
-    panel = {"last": record.last, **_list_individuals(living)}
+    panel = {"last": record.last_generation, **_list_individuals(living)}
     if has_map(record):
         until = last_kept_generations(record, now)
         layers = sorted(set(until))

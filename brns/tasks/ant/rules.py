@@ -195,7 +195,7 @@ class AntMaze(eqx.Module):
             state, sound = world.advance(state, action, self.frame_skip)
             note(state)
             path[t, alive] = here = position(state)
-            inside = within(here, areas)
+            inside = find_areas_containing(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
             if sound.all() and not inside.any() and not checked:
                 continue  # nothing happened
@@ -217,7 +217,7 @@ class AntMaze(eqx.Module):
         return Episodes(path[times, np.arange(n)[:, None]], length, visited, stuck, unstable)
 
 
-def within(
+def find_areas_containing(
     here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]
 ) -> Bool[np.ndarray, "n areas"]:
     """In which areas ants stand, each known by its torso's place."""
