@@ -48,30 +48,31 @@ def test_visits_by_hand():
     assert_allclose(visits(FINE, state, [often, once, never]), [expected, expected, 0], rtol=1e-5)
 
 
-def test_each_grid_is_exact_recognition_with_its_cells_as_features():
+@pytest.mark.parametrize(("cones", "boxes"), [(0.125, 14), (0.5, 8)])
+def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, boxes):
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here,
     no hashes."""
     d, generator = 40, np.random.default_rng(40)
-    estimator = VisitCounts(grids=16, rows=2**20, grid_dims=3, cell_sizes=(0.01, 6.0))
+    estimator = VisitCounts(16, 2**20, 3, cell_sizes=(0.01, 6.0), cones=cones)
     box = Box(np.zeros(d), np.full(d, 600.0))
     seen, probes = generator.uniform(200, 300, (60, d)), generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
     center, spread = seen.mean(0), np.sqrt(seen.var(0).mean()) / 300
     narrow = spread * np.sqrt(3)  # of a uniform box's
-    pitch = np.geomspace(0.03, 6.0, 29)[1::2]  # the middles of fourteen equal parts
-    pitch *= np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow], 2)
+    pitch = np.geomspace(0.03, 6.0, 2 * boxes + 1)[1::2]  # the middles of equal parts
+    pitch *= np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow], 2)[:boxes]
     points = (np.concatenate([seen, probes]) - center) / 300
     integers = np.asarray(state.grids.direction, float)
     directions = np.concatenate([np.eye(d), integers / np.linalg.norm(integers, axis=0)], axis=1)
     cells = []
-    for t in range(14):
+    for t in range(boxes):
         along = points @ directions[:, state.grids.axis[t]]
         cells.append(np.floor(along / pitch[t] + state.grids.shift[t]))
     for axes, tips in zip(state.grids.cones.axis, state.grids.cones.shift, strict=True):
         from_tip = (points @ directions)[:, axes] + spread * np.asarray(tips)
         furthest = np.argmax(abs(from_tip), axis=2)[..., None]
         side = np.sign(np.take_along_axis(from_tip, furthest, axis=2))
-        groups = 2 + len(cells) % 2  # the first table of cones asks two, the second three
+        groups = 2 + (len(cells) - boxes) % 3
         cells.append(np.concatenate([furthest, side], axis=2)[:, :groups].reshape(len(points), -1))
     remaining = []
     for cell in cells:

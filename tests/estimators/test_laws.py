@@ -71,6 +71,7 @@ def test_products_ask_for_the_highest_precision(estimator):
         (brns.VisitCounts, {"rows": 1000}),
         (brns.VisitCounts, {"cell_sizes": (2.0, 1.0)}),
         (brns.VisitCounts, {"grid_dims": 0}),
+        (brns.VisitCounts, {"cones": 0.95}),
         (brns.VisitCounts, {"grids": 2**20, "rows": 2**12}),
         (brns.VisitCounts, {"cell_sizes": (1e-7, 1.0)}),
         (brns.BehaviorRecognition, {"embedding": 0}),
