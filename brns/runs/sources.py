@@ -374,7 +374,7 @@ def _own_imports(code: types.CodeType, package: str) -> list[types.ModuleType]:
     for step in dis.get_instructions(code):
         if step.opname == "IMPORT_NAME":
             for name in (step.argval, f"{package}.{step.argval}".strip(".")):  # one is relative
-                with contextlib.suppress(ImportError, ValueError):
+                with contextlib.suppress(Exception):  # that of the import is the function's
                     spec = importlib.util.find_spec(name.partition(".")[0])
                     if spec and _is_own_file(name, spec.origin):
                         modules.append(importlib.import_module(name))

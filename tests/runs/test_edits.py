@@ -331,6 +331,15 @@ def test_an_edit_of_what_a_function_imports_is_seen(statements, tmp_path, monkey
     assert list(edited) == ["helper"]
 
 
+def test_a_module_that_cannot_be_imported_is_left_to_the_function(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken.py").write_text("raise RuntimeError('no display')\n")
+    texts = Source(
+        search(Own(typed("def use(x):\n    import broken, brokener\n    return x")))
+    ).texts
+    assert [name for name in texts if "broken" in name] == []
+
+
 COUNTERS = """
 import types
 import numpy as np
