@@ -53,8 +53,9 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
                         f"{name_of(mutate)} gave {mates.tolist()}"
                     )
                 _check_equal("mutate", mutate, mutants, recombined, "__call__ and recombine")
-    anew = _call_jit("mutate", eqx.Partial(mutate), key, batch, box)
-    _check_equal("mutate", mutate, mutants, anew, "the same genotypes and key, compiled anew")
+        anew = _call_jit("mutate", eqx.Partial(mutate), key, genotypes, box)
+        again = _call_jit("mutate", mutate, key, genotypes, box)
+        _check_equal("mutate", mutate, again, anew, "the same genotypes and key, compiled anew")
 
 
 def check_founders(founders: Founders, box: Box, n: int = 8) -> None:

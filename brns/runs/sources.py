@@ -23,6 +23,7 @@ import sysconfig
 import textwrap
 import types
 from collections.abc import Collection, Generator, Mapping
+from importlib.machinery import PathFinder
 from typing import Any
 
 import equinox as eqx
@@ -39,6 +40,8 @@ LIBRARY = tuple(
 INSTALLED = ("site-packages", "dist-packages")
 PLAIN = bool | int | float | complex | str | bytes | None
 DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
+MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
+"""globals that tell how a program was begun, and from where"""
 LONG = 1000
 """letters of a value, beyond which a digest is kept"""
 SHOWN = 30
@@ -63,10 +66,16 @@ class Source:
         self.made: dict[str, str] = {}
         """name of an object, such as a simulator of a package, to the lines that assign it"""
         self._seen: dict[int, Any] = {}
+        self._assigned: set[str] = set()
         task = innermost(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
             self._collect(part)
         self._collect_registration(task)
+        # What a function assigns, such as a model that is loaded when it is first needed, is state.
+        for name in [*self.values, *self.made]:
+            if self._assigned & {name, ".".join(name.split(".")[:2]), name.split(".")[0]}:
+                self.values.pop(name, None)
+                self.made.pop(name, None)
 
     @functools.cached_property
     def texts(self) -> dict[str, str]:
@@ -195,9 +204,24 @@ class Source:
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         names, attributes = _names_in(code)
+        module = function.__globals__.get("__name__", "").rpartition(".")[2]
+        for assigned in _assigned_globals(code):
+            self._assigned |= {assigned, f"{module}.{assigned}"}
         self._collect_globals(function.__globals__, names, attributes)
-        for module in _own_imports(code, function.__globals__.get("__package__") or ""):
-            self._collect_globals(vars(module), attributes, attributes, f"{module.__name__}.")
+        self._collect_imports(code, function.__globals__.get("__package__") or "")
+
+    def _collect_imports(self, code: types.CodeType, package: str) -> None:
+        """Add the files of what a function imports, and of what these import.
+
+        They may not be imported yet, and importing could do anything: so it is all of the text.
+        """
+        for name in _imports_in(code, package):
+            file = None if name in self.made else _find_own_file(name)
+            if file and file.endswith(".py"):
+                with contextlib.suppress(OSError, SyntaxError, ValueError):
+                    self.made[name] = text = pathlib.Path(file).read_text("utf-8")
+                    inner = name if file.endswith("__init__.py") else name.rpartition(".")[0]
+                    self._collect_imports(compile(text, file, "exec", dont_inherit=True), inner)
 
     def _collect_globals(
         self, module: Mapping[str, Any], names: set[str], attributes: set[str], prefix: str = ""
@@ -205,7 +229,7 @@ class Source:
         """Add what has one of these names in a module, with the lines that make an object; of a
         module in it what is among the attributes.
         """
-        for name in sorted(names & module.keys()):
+        for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name
             self._collect_used(path, value, attributes)
             if path not in self.made and not _is_known(value):
@@ -348,7 +372,12 @@ def _read_source(function: types.FunctionType) -> str:
 
 def _digest(code: types.CodeType) -> str:
     constants = [
-        _digest(part) if isinstance(part, types.CodeType) else repr(part) for part in code.co_consts
+        _digest(part)
+        if isinstance(part, types.CodeType)
+        else sorted(map(repr, part))  # the order of strings in a set is another in each process
+        if isinstance(part, frozenset)
+        else repr(part)
+        for part in code.co_consts
     ]
     content = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
@@ -368,20 +397,39 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
     return names, attributes
 
 
-def _own_imports(code: types.CodeType, package: str) -> list[types.ModuleType]:
-    """The user's modules that a function of a package, and the functions within it, import."""
-    modules = []
-    for step in dis.get_instructions(code):
+def _assigned_globals(code: types.CodeType) -> set[str]:
+    """The globals that a function, and the functions within it, assign."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_GLOBAL"}
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return names.union(*map(_assigned_globals, inner))
+
+
+def _imports_in(code: types.CodeType, package: str) -> Generator[str, None, None]:
+    """The names of modules that a function of a package, and the functions within it, import; of
+    `from a import b` both `a` and `a.b`, since b may be one.
+    """
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    for level, names, step in zip(steps, steps[1:], steps[2:], strict=False):
         if step.opname == "IMPORT_NAME":
-            for name in (step.argval, f"{package}.{step.argval}".strip(".")):  # one is relative
-                with contextlib.suppress(Exception):  # that of the import is the function's
-                    spec = importlib.util.find_spec(name.partition(".")[0])
-                    if spec and _is_own_file(name, spec.origin):
-                        modules.append(importlib.import_module(name))
+            with contextlib.suppress(ImportError):  # beyond the top-level package
+                name = importlib.util.resolve_name("." * level.argval + step.argval, package)
+                yield from (name, *(f"{name}.{each}" for each in names.argval or ()))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            modules += _own_imports(constant, package)
-    return modules
+            yield from _imports_in(constant, package)
+
+
+def _find_own_file(name: str) -> str | None:
+    """The file of a user's module; nothing is imported."""
+    top, *inner = name.split(".")
+    with contextlib.suppress(ImportError, ValueError):
+        spec = importlib.util.find_spec(top)
+        for part in inner:
+            places = list(spec.submodule_search_locations or ()) if spec else []
+            spec = PathFinder.find_spec(f"{spec.name}.{part}", places) if spec and places else None
+        if spec and spec.has_location and spec.origin and _is_own_file(name, spec.origin):
+            return spec.origin
+    return None
 
 
 def _own_modules_with(name: str, value: Any) -> list[dict[str, Any]]:
