@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import multiprocessing
 import os
 import pickle
 import signal
@@ -46,6 +47,8 @@ class WorkerError(RuntimeError):
 def set_up(parent: int, log: str | None) -> None:
     """Send this process's output to the log, if any, and end it with the search's process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
+    # A task may start processes too, which know no method of loky's.
+    multiprocessing.set_start_method("spawn", force=True)
     if log is not None:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

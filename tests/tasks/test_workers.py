@@ -72,6 +72,19 @@ def test_processes_give_the_bits_of_jax_here(shared):
     assert same(Chunked(Identity(), executor=shared).evaluate(GENOTYPES, KEY), here)
 
 
+class Pooling(HostIdentity):
+    """A task that starts processes itself."""
+
+    def evaluate(self, genotypes, key):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            assert pool.map(abs, [-1]) == [1]
+        return super().evaluate(genotypes, key)
+
+
+def test_a_task_may_start_processes_in_a_worker(shared):
+    assert same(Chunked(Pooling(), chunk=26, executor=shared).evaluate(GENOTYPES, KEY), EXPECTED)
+
+
 class Slow(HostIdentity):
     def evaluate(self, genotypes, key):
         time.sleep(1.0)
