@@ -184,12 +184,12 @@ def print_json(rows: Sequence[RunLine]) -> None:
 def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
     """At a terminal two lines for each run, within its width; through a pipe a line."""
     if console.is_terminal:
-        _print_pairs(directory, rows)
+        _print_two_lines_each(directory, rows)
     else:
         _print_table(directory, rows)
 
 
-def _print_pairs(directory: Path, rows: Sequence[RunLine]) -> None:
+def _print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
     """What a run is, and below it how far it came: columns of one width."""
     line = "  {:<15} {:>9} {:>6} {:>5} {:>7} {:>8}  {}"
     heads = ("state", "done", "solved", "first", "covered", "took", "began")

@@ -106,7 +106,9 @@ def run_method(
                 for i, points in enumerate(populations):
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
     unknown = (np.nan, np.nan)
-    eta, kappa = np.array([unknown if peer else _mean_eta_and_kappa(matrix) for matrix in q]).T
+    eta, kappa = np.array(
+        [unknown if peer else _mean_eta_and_kappa_share(matrix) for matrix in q]
+    ).T
     return MethodResult(
         covered=np.array(covered, np.float64)[generations_at_points(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
@@ -147,7 +149,7 @@ def _find_visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells
     return jax.vmap(cells.visited)(individuals)
 
 
-def _mean_eta_and_kappa(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
+def _mean_eta_and_kappa_share(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
     ratio, at_birth = cycling.eta(q), np.diag(q)[:, None]
     finite = ratio[np.isfinite(ratio)]
     share = cycling.kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)

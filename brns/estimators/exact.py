@@ -130,7 +130,7 @@ class ExactRecognition(eqx.Module):
         It counts all that was learned, and whoever of the population is not learned yet.
         """
         state = state._replace(frame=fit_frame(state.frame, population))
-        rows, _ = self._project_new(state, population)
+        rows, _ = self._project_and_mask_new(state, population)
         return posterior_variance(
             self.embed(state, descriptors) @ state.root.T, rows, self.regularization
         )
@@ -146,14 +146,14 @@ class ExactRecognition(eqx.Module):
         if self.forgetting < 1:
             state = state._replace(root=decay_root(state.root, self.forgetting))
         state = state._replace(frame=fit_frame(state.frame, everyone))
-        rows, new = self._project_new(state, everyone)
+        rows, new = self._project_and_mask_new(state, everyone)
         return state._replace(
             root=update_root(state.root, rows, self.regularization),
             seen=state.seen + jnp.sum(new),
             newest=jnp.max(generation.offspring.born),
         )
 
-    def _project_new(
+    def _project_and_mask_new(
         self, state: ExactState, population: Population
     ) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
         r"""$R \phi$ of who is not learned yet, zeros for others; and who that is."""

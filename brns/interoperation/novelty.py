@@ -101,8 +101,8 @@ class Novelty:
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
-            state, counts = self.state, self._counts(living)
-        batch = self._pad(rows), self._pad(living), counts
+            state, numbers = self.state, self._batch_numbers(living)
+        batch = self._pad(rows), self._pad(living), numbers
         novelty = _score(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
 
@@ -133,7 +133,7 @@ class Novelty:
                     f"a Novelty learns up to {LIMIT - 1} behaviors, and has learned "
                     f"{self.learned}; got {len(rows)} more: begin another"
                 )
-            batch = self._pad(rows), self._pad(scores), self._counts(rows)
+            batch = self._pad(rows), self._pad(scores), self._batch_numbers(rows)
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
             self.state = after
@@ -202,7 +202,7 @@ class Novelty:
             )
         return rows
 
-    def _counts(self, rows: np.ndarray) -> np.ndarray:
+    def _batch_numbers(self, rows: np.ndarray) -> np.ndarray:
         """How many rows there are, the next batch's number, and how many were learned before."""
         return np.array([len(rows), self.batches + 1, self.learned], np.int32)
 
@@ -215,9 +215,9 @@ class Novelty:
         return np.pad(rows, filling, mode="edge")
 
 
-def _as_population(rows: Any, counts: Int[Array, "3"]) -> Population:
+def _as_population(rows: Any, numbers: Int[Array, "3"]) -> Population:
     """These rows as the next batch; who are beyond their number failed."""
-    number, born, first = counts
+    number, born, first = numbers
     population = Population.from_descriptors(rows, born, first)
     return population._replace(failed=jnp.arange(len(rows)) >= number)
 
@@ -229,14 +229,16 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 
 @eqx.filter_jit
 def _score(
-    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, counts: Any
+    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, numbers: Any
 ) -> Float[Array, " n"]:
-    novelty = score_novelty(estimator, state, jnp.asarray(rows), _as_population(living, counts))
+    novelty = score_novelty(estimator, state, jnp.asarray(rows), _as_population(living, numbers))
     diagonal = jnp.linalg.norm(space.high - space.low)
     return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
 
 
 @eqx.filter_jit
-def _learn(estimator: Any, state: PyTree, rows: Any, novelty: Any, counts: Any, key: Any) -> PyTree:
-    generation = initial_generation(_as_population(rows, counts)._replace(novelty=novelty))
-    return update_estimator(estimator, state, generation, jax.random.fold_in(key, counts[1]))
+def _learn(
+    estimator: Any, state: PyTree, rows: Any, novelty: Any, numbers: Any, key: Any
+) -> PyTree:
+    generation = initial_generation(_as_population(rows, numbers)._replace(novelty=novelty))
+    return update_estimator(estimator, state, generation, jax.random.fold_in(key, numbers[1]))

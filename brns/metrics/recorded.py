@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 from brns.core import Box, Population
-from brns.formatting import format_range
+from brns.formatting import abbreviate_numbers
 
 Numbers = Array | np.ndarray
 """of JAX or of NumPy"""
@@ -88,7 +88,7 @@ def require_states(
     if len(requested) < least or requested != sorted(set(requested) & set(snapshots)):
         raise ValueError(
             f"{what} needs the search's states, {least} or more and in order; asked for were "
-            f"{format_range(requested)}, and {record.path} keeps {format_range(snapshots)}. Run "
-            "it again with checkpoint_every=1 (--checkpoint-every 1)"
+            f"{abbreviate_numbers(requested)}, and {record.path} keeps "
+            f"{abbreviate_numbers(snapshots)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
         )
     return requested

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, UInt32
 
 from brns.core import Box, Population
-from brns.formatting import format_range
+from brns.formatting import abbreviate_numbers
 from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
 from brns.runs import metadata, remaking
@@ -114,7 +114,7 @@ class Record:
         numbers = self.store.numbers("generations")
         if not numbers or numbers != list(range(len(numbers))):
             raise RecordError(
-                f"{self.path} lacks generations, it has {format_range(numbers)}: {REPAIR}"
+                f"{self.path} lacks generations, it has {abbreviate_numbers(numbers)}: {REPAIR}"
             )
         return numbers
 
@@ -233,7 +233,7 @@ class Record:
         if not generations:
             raise RecordError(
                 f"{self.path} has no generation to read {name} of; it has "
-                f"{format_range(self.generations)}"
+                f"{abbreviate_numbers(self.generations)}"
             )
         if name not in COLUMNS:
             raise RecordError(f"a run has no column {name!r}; it has {', '.join(COLUMNS)}")
@@ -260,7 +260,7 @@ class Record:
         if number not in self.snapshots:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has "
-                f"{format_range(self.snapshots)}. A run with checkpoint_every=1 "
+                f"{abbreviate_numbers(self.snapshots)}. A run with checkpoint_every=1 "
                 "(--checkpoint-every 1) keeps all"
             )
         estimator = self._states.restore(self, number, search)
@@ -371,8 +371,8 @@ class Record:
             rows |= dict(zip(everyone[requested].tolist(), genotypes, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(
-                f"{self.path} has no individuals {format_range(unknown)} that were born in these "
-                "generations"
+                f"{self.path} has no individuals {abbreviate_numbers(unknown)} that were born in "
+                "these generations"
             )
         nobody = self.read_generation(0)[GENOTYPE][:0]
         return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
@@ -406,7 +406,8 @@ class Record:
                 if number in (generations := self.generations):
                     raise
                 raise RecordError(
-                    f"{self.path} has no generation {number}; it has {format_range(generations)}"
+                    f"{self.path} has no generation {number}; it has "
+                    f"{abbreviate_numbers(generations)}"
                 ) from None
         return self._read[number]
 

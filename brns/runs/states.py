@@ -36,7 +36,11 @@ class EstimatorStateReader:
     def restore(self, record: Any, number: int, search: NoveltySearch) -> Any:
         """The estimator's state after a generation of a `Record`."""
         if self.search is not search:
-            self.search, self.shapes, self.restored = search, _stored_shapes(search), NOTHING
+            self.search, self.shapes, self.restored = (
+                search,
+                _stored_estimator_shapes(search),
+                NOTHING,
+            )
         file = record.store.file("states", number)
         estimator = restore(self.shapes, record.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
@@ -49,7 +53,7 @@ class EstimatorStateReader:
         return estimator
 
 
-def _stored_shapes(search: NoveltySearch) -> Any:
+def _stored_estimator_shapes(search: NoveltySearch) -> Any:
     """The shapes of what is stored of an estimator's state."""
     with in_float32():
         return eqx.filter_eval_shape(partial(compact, search), search.state_shapes.estimator)

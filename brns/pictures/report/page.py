@@ -13,7 +13,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from brns.formatting import format_number, format_range
+from brns.formatting import abbreviate_numbers, format_number
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import draw
@@ -69,7 +69,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     filled = pages.get_template("page.html").render(
         world=first.metadata.world,
         runs=runs,
-        lengths={label: format_range(last) for label, last in lengths.items()},
+        lengths={label: abbreviate_numbers(last) for label, last in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
         table=rows,
         measures=MEASURES,
