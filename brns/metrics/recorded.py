@@ -89,6 +89,7 @@ def require_states(
         raise ValueError(
             f"{what} needs the search's states, {least} or more and in order; asked for were "
             f"{abbreviate_numbers(requested)}, and {record.path} keeps "
-            f"{abbreviate_numbers(snapshots)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
+            f"{abbreviate_numbers(snapshots)}. Run it again with checkpoint_every=1 "
+            "(--checkpoint-every 1)"
         )
     return requested
