@@ -15,6 +15,7 @@ import functools
 import hashlib
 import importlib.util
 import inspect
+import itertools
 import linecache
 import os
 import pathlib
@@ -64,7 +65,10 @@ class Source:
         """name to a line that tells the value"""
         self.functions: dict[str, list[types.FunctionType]] = {}
         self.made: dict[str, str] = {}
-        """name of an object, such as a simulator of a package, to the lines that assign it"""
+        """name of an object, such as a simulator of a package, to the lines that assign it; of a
+        class with bases, or of a package, to a line that names them"""
+        self.files: dict[str, str] = {}
+        """name of a module that a function imports to its text"""
         self._seen: dict[int, Any] = {}
         self._assigned: set[str] = set()
         task = innermost(search.task)
@@ -73,7 +77,8 @@ class Source:
         self._collect_registration(task)
         # What a function assigns, such as a model that is loaded when it is first needed, is state.
         for name in [*self.values, *self.made]:
-            if self._assigned & {name, ".".join(name.split(".")[:2]), name.split(".")[0]}:
+            first, *others = name.split(".")
+            if first in self._assigned or ".".join([first, *others[:1]]) in self._assigned:
                 self.values.pop(name, None)
                 self.made.pop(name, None)
 
@@ -81,8 +86,8 @@ class Source:
     def texts(self) -> dict[str, str]:
         """Name to source; of a function without any a digest of what Python compiled."""
         texts = {
-            name: self.values.get(name, "") + self.made.get(name, "")
-            for name in (*self.values, *self.made)
+            name: self.values.get(name, "") + self.made.get(name, "") + self.files.get(name, "")
+            for name in (*self.values, *self.made, *self.files)
         }
         for name, functions in self.functions.items():
             texts[name] = texts.get(name, "") + "".join(map(_read_source, functions))
@@ -216,10 +221,11 @@ class Source:
         They may not be imported yet, and importing could do anything: so it is all of the text.
         """
         for name in _imports_in(code, package):
-            file = None if name in self.made else _find_own_file(name)
+            file = None if name in self.files else _find_own_file(name)
             if file and file.endswith(".py"):
                 with contextlib.suppress(OSError, SyntaxError, ValueError):
-                    self.made[name] = text = pathlib.Path(file).read_text("utf-8")
+                    text = pathlib.Path(file).read_text("utf-8")
+                    self.files[name] = text
                     inner = name if file.endswith("__init__.py") else name.rpartition(".")[0]
                     self._collect_imports(compile(text, file, "exec", dont_inherit=True), inner)
 
@@ -371,16 +377,24 @@ def _read_source(function: types.FunctionType) -> str:
 
 
 def _digest(code: types.CodeType) -> str:
-    constants = [
-        _digest(part)
-        if isinstance(part, types.CodeType)
-        else sorted(map(repr, part))  # the order of strings in a set is another in each process
-        if isinstance(part, frozenset)
-        else repr(part)
-        for part in code.co_consts
-    ]
+    constants = list(map(_describe_constant, code.co_consts))
     content = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _describe_constant(constant: Any) -> Any:
+    """A constant of code, the same in every process, where sets of strings have other orders."""
+    if isinstance(constant, types.CodeType):
+        return _digest(constant)
+    return sorted(map(repr, constant)) if isinstance(constant, frozenset) else repr(constant)
+
+
+def _codes_in(code: types.CodeType) -> Generator[types.CodeType, None, None]:
+    """The code of a function, and of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes_in(constant)
 
 
 def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
@@ -399,24 +413,21 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
 
 def _assigned_globals(code: types.CodeType) -> set[str]:
     """The globals that a function, and the functions within it, assign."""
-    names = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_GLOBAL"}
-    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
-    return names.union(*map(_assigned_globals, inner))
+    steps = itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
+    return {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
 
 
 def _imports_in(code: types.CodeType, package: str) -> Generator[str, None, None]:
     """The names of modules that a function of a package, and the functions within it, import; of
     `from a import b` both `a` and `a.b`, since b may be one.
     """
-    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    steps = itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
+    steps = [step for step in steps if step.opname != "EXTENDED_ARG"]
     for level, names, step in zip(steps, steps[1:], steps[2:], strict=False):
-        if step.opname == "IMPORT_NAME":
+        if step.opname == "IMPORT_NAME":  # before it come its level and its names
             with contextlib.suppress(ImportError):  # beyond the top-level package
                 name = importlib.util.resolve_name("." * level.argval + step.argval, package)
                 yield from (name, *(f"{name}.{each}" for each in names.argval or ()))
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _imports_in(constant, package)
 
 
 def _find_own_file(name: str) -> str | None:

@@ -318,6 +318,7 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
         ("two.inner", "from ..one import helper", "two.one"),
         ("", "import three", "one"),
         ("", "def inner():\n        from two.one import helper", "two.one"),
+        ("", "global one\n    import one", "one"),
     ],
 )
 def test_an_edit_of_what_a_function_imports_is_seen(
