@@ -44,6 +44,9 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             check_shape("mutate", mutate, mutants, batch.shape)
             check_inside("mutate", mutate, jnp.asarray(mutants, jnp.float32), box)
             _check_equal("mutate", mutate, mutants, again, "the same genotypes and key")
+            anew = _call_jit("mutate", eqx.Partial(mutate), key, batch, box)
+            same = "the same genotypes and key, compiled anew"
+            _check_equal("mutate", mutate, mutants, anew, same)
             if isinstance(mutate, Recombination):
                 result = _call_jit("mutate", mutate.recombine, key, batch, box)
                 recombined, mates = check_recombined(mutate, result, len(batch))
@@ -53,9 +56,6 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
                         f"{name_of(mutate)} gave {mates.tolist()}"
                     )
                 _check_equal("mutate", mutate, mutants, recombined, "__call__ and recombine")
-        anew = _call_jit("mutate", eqx.Partial(mutate), key, genotypes, box)
-        again = _call_jit("mutate", mutate, key, genotypes, box)
-        _check_equal("mutate", mutate, again, anew, "the same genotypes and key, compiled anew")
 
 
 def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
