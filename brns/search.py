@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
+from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, UInt32
 
 from brns.checks.generations import (
     NOBODY,
@@ -95,8 +95,8 @@ class Offspring(NamedTuple):
     """the id of the second parent; -1 where there is none"""
     operator: Int[Array, " n"]
     """which operator of a `MixedMutation` made it"""
-    born: Int[Array, " n"]
-    """the number of their generation"""
+    asked: UInt32[Array, " n"]
+    """a checksum of the state that they were asked of"""
 
 
 class NoveltySearch(eqx.Module):
@@ -248,8 +248,8 @@ class NoveltySearch(eqx.Module):
             The state after the generation, and the generation.
 
         Raises:
-            ValueError: where there are more or fewer offspring than were asked for, where the
-                evaluation is not one of them, or holds what is not finite.
+            ValueError: where there are more or fewer offspring than were asked for, or those of
+                another state; where the evaluation is not one of them, or is not finite.
         """
         _check_given(self, key, state)
         if not isinstance(offspring, Offspring):
@@ -268,11 +268,11 @@ class NoveltySearch(eqx.Module):
                     f"{np.shape(column)} ({name}). Name those that could not be evaluated in "
                     "Evaluation.failed"
                 )
-        next_one = state.generation + 1
-        if not is_traced((state, offspring)) and (offspring.born != next_one).any():
+        known = is_traced((state, offspring)) or (offspring.asked == _compute_checksum(state)).all()
+        if not known:
             raise ValueError(
                 f"tell needs the offspring that ask gave of this very state, of generation "
-                f"{next_one}; got some of generation {offspring.born.min()}"
+                f"{state.generation}; got some of another state, of this seed or another one"
             )
         with explain_tracing(self.task):
             evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
@@ -424,8 +424,15 @@ def draw_offspring(
     parents = take(state.population, drawn[best, jnp.arange(size)])
     genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
     mate = jnp.where(row >= 0, parents.id.at[row].get(mode="fill", fill_value=NOBODY), -1)
-    born = jnp.full(size, state.generation + 1, jnp.int32)
-    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator, born)
+    asked = jnp.full(size, _compute_checksum(state))
+    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator, asked)
+
+
+@deterministic_jit
+def _compute_checksum(state: SearchState) -> UInt32[Array, ""]:
+    """A number that two states of a run, or of two seeds, do not share."""
+    bits = jax.lax.bitcast_convert_type(state.population.genotype, jnp.uint32)
+    return bits.sum(dtype=jnp.uint32) + jnp.asarray(state.generation).astype(jnp.uint32)
 
 
 @deterministic_jit

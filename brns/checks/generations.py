@@ -123,7 +123,8 @@ def check_new(generation: Generation) -> None:
     if newest >= first:
         raise ValueError(
             f"offspring must have new ids, from {newest + 1} on; got {first}: the state is of a "
-            "search with another offspring_size"
+            "search with another offspring_size, or its individuals are of a later generation than "
+            "its number says, as where states of different generations were put together"
         )
 
 

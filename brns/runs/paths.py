@@ -15,10 +15,11 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from brns.runs.files import RecordError, sync
-from brns.runs.store import find_runs
+from brns.runs.store import NAME, find_runs
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]
 """how many, or which"""
+ELSEWHERE = "choose another place"
 
 
 def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[int]:
@@ -55,6 +56,8 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
 
 def resolve_out(out: str | os.PathLike) -> Path:
     """The folder that a path means now; of a link what it points to."""
+    if not isinstance(out, str | os.PathLike) or "\0" in os.fspath(out):
+        raise ValueError(f"out must be a folder, as a text or a path; got {out!r:.80}")
     with _explain_errors(Path(out), "give an absolute path"):
         path = Path(out).expanduser().absolute()
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
@@ -73,7 +76,7 @@ def check_free(out: Path) -> None:
         again = f'resume it (brns resume {shlex.quote(str(out))}, in Python exist="resume"), or '
         other = "it is no folder" if not out.is_dir() else "it holds something else than a run"
         advice = f": {again}" if find_runs(out) else f", and {other}: "
-        raise RecordError(f"{out} exists already{advice}choose another place")
+        raise RecordError(f"{out} exists already{advice}{ELSEWHERE}")
 
 
 def check_place(out: Path) -> None:
@@ -85,10 +88,13 @@ def check_place(out: Path) -> None:
     """
     with _explain_errors(out):
         check_free(out)
+        for parent in out.parents:
+            if (parent / NAME).exists():
+                raise RecordError(f"{parent} is a run, which cannot hold another one: {ELSEWHERE}")
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
     if out.exists() and os.path.samefile(out, os.curdir):
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
-    with _explain_errors(out, below if out.exists() else "choose another place"):
+    with _explain_errors(out, below if out.exists() else ELSEWHERE):
         temporary = _hidden_name(out)
         temporary.mkdir(parents=True)
         temporary.rmdir()
@@ -122,7 +128,7 @@ def _hidden_name(out: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _explain_errors(out: Path, advice: str = "choose another place") -> Generator[None, None, None]:
+def _explain_errors(out: Path, advice: str = ELSEWHERE) -> Generator[None, None, None]:
     """Meanwhile an error of the system becomes one that says what to do."""
     try:
         yield

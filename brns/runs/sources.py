@@ -9,40 +9,45 @@ import ast
 import contextlib
 import dataclasses
 import difflib
-import dis
 import enum
 import functools
 import hashlib
-import importlib.util
 import inspect
-import itertools
-import linecache
-import os
 import pathlib
 import sys
-import sysconfig
-import textwrap
 import types
-from collections.abc import Collection, Generator, Mapping
-from importlib.machinery import PathFinder
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from jax.core import Tracer
 
+from brns.runs.code import (
+    extract_assignments,
+    find_assigned,
+    find_imports,
+    find_names,
+    find_own_file,
+    find_own_modules,
+    find_variables,
+    is_own,
+    parse_without_comments,
+    read_code,
+    read_module_assignments,
+    read_source,
+)
 from brns.search import NoveltySearch
 from brns.settings.description import attributes_of, is_library_value, part_to_json
 from brns.tasks.chunked import innermost
 
-LIBRARY = tuple(
-    sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
-INSTALLED = ("site-packages", "dist-packages")
 PLAIN = bool | int | float | complex | str | bytes | None
 DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
+INITIALIZERS = {"__init__", "__post_init__", "__new__", "__init_subclass__", "__set_name__"}
+"""methods that assign attributes which are no state"""
 LONG = 1000
 """letters of a value, beyond which a digest is kept"""
 SHOWN = 30
@@ -70,17 +75,18 @@ class Source:
         self.files: dict[str, str] = {}
         """name of a module that a function imports to its text"""
         self._seen: dict[int, Any] = {}
-        self._assigned: set[str] = set()
+        self._globals: dict[str, Callable[[], None]] = {}
+        """name of a global to what adds the lines that assign it"""
+        self._attributes: dict[str, Callable[[], None]] = {}
+        """the same of an attribute of a class"""
+        self._assigned_globals: set[str] = set()
+        """what functions assign"""
+        self._assigned_attributes: set[str] = set()
         task = innermost(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
             self._collect(part)
         self._collect_registration(task)
-        # What a function assigns, such as a model that is loaded when it is first needed, is state.
-        for name in [*self.values, *self.made]:
-            first, *others = name.split(".")
-            if first in self._assigned or ".".join([first, *others[:1]]) in self._assigned:
-                self.values.pop(name, None)
-                self.made.pop(name, None)
+        self._leave_out_state()
 
     @functools.cached_property
     def texts(self) -> dict[str, str]:
@@ -90,8 +96,28 @@ class Source:
             for name in (*self.values, *self.made, *self.files)
         }
         for name, functions in self.functions.items():
-            texts[name] = texts.get(name, "") + "".join(map(_read_source, functions))
+            texts[name] = texts.get(name, "") + "".join(map(read_source, functions))
         return texts
+
+    def _leave_out_state(self) -> None:
+        """Of what functions assign, such as a model that is loaded when it is first needed, leave
+        out the value: how it begins counts. Of an attribute without lines only its value tells.
+        """
+        for path, collect_lines in list(self._globals.items()):
+            if path.rpartition(".")[2] in self._assigned_globals:
+                self._leave_out_value(path)
+                collect_lines()
+        for path, collect_lines in list(self._attributes.items()):
+            if path.rpartition(".")[2] in self._assigned_attributes:
+                collect_lines()
+                if lines := self.made.get(path):
+                    self._leave_out_value(path)
+                    self.made[path] = lines
+
+    def _leave_out_value(self, path: str) -> None:
+        for table in (self.values, self.made):
+            for name in [each for each in table if f"{each}.".startswith(f"{path}.")]:
+                del table[name]
 
     def _collect(self, thing: Any, name: str = "") -> None:
         """Add the user's functions that a thing is or holds, and its value if it has a name."""
@@ -102,14 +128,14 @@ class Source:
                 self.values[name] = self.values.get(name, "") + line
         if plain:
             name = ""
-        if name and isinstance(thing, type) and dataclasses.is_dataclass(thing) and _is_own(thing):
+        if name and isinstance(thing, type) and dataclasses.is_dataclass(thing) and is_own(thing):
             for field in dataclasses.fields(thing):  # of an object the settings tell its values
                 for default in (field.default, field.default_factory):
                     self._collect(default, f"{thing.__qualname__}.{field.name}")
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         self._seen[id(thing)] = thing
-        if not isinstance(thing, type) and _is_own(type(thing)):
+        if not isinstance(thing, type) and is_own(type(thing)):
             self._collect(type(thing))
         if isinstance(thing, Mapping):
             self._collect_all({f"{key}": value for key, value in thing.items()}, name)
@@ -128,13 +154,13 @@ class Source:
         elif isinstance(thing, type):
             self._collect_class(thing)
         elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
-            own = isinstance(thing, types.FunctionType) and _is_own(thing)
+            own = isinstance(thing, types.FunctionType) and is_own(thing)
             if own:
                 self._collect_function(thing)
             if hasattr(thing, "__wrapped__"):
                 self._collect(thing.__wrapped__, name)
             self._collect_all(getattr(thing, "__dict__", {}), thing.__qualname__ if own else "")
-        elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
+        elif is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._collect_attributes(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
             inner = getattr(thing, "__dict__", {}).items()
@@ -169,16 +195,16 @@ class Source:
         entry: Any = getattr(spec, "entry_point", None)
         if isinstance(entry, str) and (module := sys.modules.get(entry.partition(":")[0])):
             entry = getattr(module, entry.partition(":")[2], None)
-        if entry is not None and _is_own(entry):
+        if entry is not None and is_own(entry):
             names = ("kwargs", "max_episode_steps")
             arguments = {name: getattr(spec, name) for name in names}
             self._collect_all({"entry_point": entry, **arguments}, spec.id)
 
     def _collect_class(self, kind: type) -> None:
-        if _is_own(type(kind)):
+        if is_own(type(kind)):
             self._collect(type(kind))
         for each in kind.__mro__:
-            if not _is_own(each) or (each is not kind and id(each) in self._seen):
+            if not is_own(each) or (each is not kind and id(each) in self._seen):
                 continue
             self._seen[id(each)] = each
             if each.__bases__ != (object,):
@@ -192,8 +218,12 @@ class Source:
                 if written and name not in settings:
                     path = f"{each.__qualname__}.{name}"
                     self._collect(value, path)
+                    collect_lines = functools.partial(
+                        self._collect_attribute_lines, path, each, name, module
+                    )
+                    self._attributes[path] = collect_lines
                     if not _is_known(value):
-                        self._collect_lines(path, _extract_assignments(_read(each), name), module)
+                        collect_lines()
 
     def _collect_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
@@ -208,10 +238,10 @@ class Source:
             if cell != types.CellType():  # an empty one
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
-        names, attributes = _names_in(code)
-        module = function.__globals__.get("__name__", "").rpartition(".")[2]
-        for assigned in _assigned_globals(code):
-            self._assigned |= {assigned, f"{module}.{assigned}"}
+        names, attributes = find_names(code)
+        self._assigned_globals |= find_assigned(code, "STORE_GLOBAL")
+        if function.__name__ not in INITIALIZERS:
+            self._assigned_attributes |= find_assigned(code, "STORE_ATTR")
         self._collect_globals(function.__globals__, names, attributes)
         self._collect_imports(code, function.__globals__.get("__package__") or "")
 
@@ -220,8 +250,8 @@ class Source:
 
         They may not be imported yet, and importing could do anything: so it is all of the text.
         """
-        for name in _imports_in(code, package):
-            file = None if name in self.files else _find_own_file(name)
+        for name in find_imports(code, package):
+            file = None if name in self.files else find_own_file(name)
             if file and file.endswith(".py"):
                 with contextlib.suppress(OSError, SyntaxError, ValueError):
                     text = pathlib.Path(file).read_text("utf-8")
@@ -238,9 +268,23 @@ class Source:
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name
             self._collect_used(path, value, attributes)
+            collect_lines = functools.partial(
+                self._collect_global_lines, path, name, value, module, prefix
+            )
+            self._globals[path] = collect_lines
             if path not in self.made and not _is_known(value):
-                for other in [module, *_own_modules_with(name, value)]:
-                    self._collect_lines(path, _read_module(other, name), other, prefix)
+                collect_lines()
+
+    def _collect_attribute_lines(
+        self, path: str, kind: type, name: str, module: Mapping[str, Any]
+    ) -> None:
+        self._collect_lines(path, extract_assignments(read_code(kind), name), module)
+
+    def _collect_global_lines(
+        self, path: str, name: str, value: Any, module: Mapping[str, Any], prefix: str
+    ) -> None:
+        for other in [module, *find_own_modules(name, value)]:
+            self._collect_lines(path, read_module_assignments(other, name), other, prefix)
 
     def _collect_lines(
         self, path: str, lines: str, module: Mapping[str, Any], prefix: str = ""
@@ -250,12 +294,12 @@ class Source:
             self.made[path] = lines
             tree = ast.parse(lines)
             attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-            self._collect_globals(module, _names_of(tree, ast.Load), attributes, prefix)
+            self._collect_globals(module, find_variables(tree, ast.Load), attributes, prefix)
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
         """Add a global of a function, but of a module and of arguments what the function names."""
         if isinstance(value, argparse.Namespace) or (
-            isinstance(value, types.ModuleType) and _is_own(value)
+            isinstance(value, types.ModuleType) and is_own(value)
         ):
             self._collect_globals(vars(value), names, names, f"{name}.")
         elif isinstance(value, types.ModuleType):
@@ -271,7 +315,7 @@ def difference(
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):
         was, text = before.get(name, ""), now.texts.get(name, "")
-        if name not in changing and _parse(was) != _parse(text):
+        if name not in changing and parse_without_comments(was) != parse_without_comments(text):
             lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
             visible = list(lines)[2:]
             more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
@@ -285,27 +329,6 @@ def changed_values(before: Mapping[str, str], search: NoveltySearch) -> list[str
     """
     values = Source(search).values
     return [name for name in values if values[name] not in before.get(name, "")]
-
-
-def _is_own(thing: Any) -> bool:
-    """Whether a class, function or module is neither brns' nor of an installed package."""
-    if isinstance(thing, types.FunctionType):  # one made by `exec` may have no module
-        name = thing.__globals__.get("__name__", "__main__")
-        file = thing.__code__.co_filename
-    else:
-        is_module = isinstance(thing, types.ModuleType)
-        name = getattr(thing, "__name__" if is_module else "__module__", None)
-        file = getattr(sys.modules.get(str(name)), "__file__", None)
-    return isinstance(name, str) and _is_own_file(name, file)
-
-
-def _is_own_file(name: str, file: str | None) -> bool:
-    """The same of a module's name and file."""
-    if name.partition(".")[0] in ("brns", "builtins"):
-        return False
-    if file is None:  # typed into a notebook
-        return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
-    return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
 
 
 def _is_written(value: Any) -> bool:
@@ -327,13 +350,15 @@ def _is_plain_value(value: Any) -> bool:
         return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
     if hasattr(value, "__name__") or _is_settings(value):
         return False
+    if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
+        return False
     return isinstance(value, DATA) or is_library_value(value)
 
 
 def _is_settings(value: Any) -> bool:
     """Whether it is an object of a user's own class, such as a dataclass of constants."""
     classes = [each for each in type(value).__mro__ if each is not object]
-    users = all(map(_is_own, classes)) or isinstance(value, types.SimpleNamespace)
+    users = all(map(is_own, classes)) or isinstance(value, types.SimpleNamespace)
     return users and not isinstance(value, type)
 
 
@@ -358,141 +383,3 @@ def _format_value(name: str, value: Any) -> str:
     if len(text) > LONG:
         text = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
     return f"{name} = {text}\n"
-
-
-def _read(thing: Any) -> str:
-    """The source of a function's code or of a class; empty where there is none."""
-    with contextlib.suppress(OSError, TypeError, IndentationError, SyntaxError):
-        return textwrap.dedent(inspect.getsource(thing))
-    return ""
-
-
-def _read_source(function: types.FunctionType) -> str:
-    code = function.__code__
-    # The line of a lambda may say other things too.
-    if code.co_name != "<lambda>" and (text := _read(code)):
-        return text
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return f"{function.__qualname__}, compiled by Python {version}: {_digest(code)}\n"
-
-
-def _digest(code: types.CodeType) -> str:
-    constants = list(map(_describe_constant, code.co_consts))
-    content = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
-    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
-
-
-def _describe_constant(constant: Any) -> Any:
-    """A constant of code, the same in every process, where sets of strings have other orders."""
-    if isinstance(constant, types.CodeType):
-        return _digest(constant)
-    return sorted(map(repr, constant)) if isinstance(constant, frozenset) else repr(constant)
-
-
-def _codes_in(code: types.CodeType) -> Generator[types.CodeType, None, None]:
-    """The code of a function, and of the functions within it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes_in(constant)
-
-
-def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
-    """The globals that a function and the functions within it use, and all names, of attributes
-    too.
-    """
-    steps = [step for step in dis.get_instructions(code) if "GLOBAL" in step.opname]
-    names, attributes = {step.argval for step in steps}, set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            inner = _names_in(constant)
-            names |= inner[0] if constant.co_flags & inspect.CO_OPTIMIZED else inner[1]
-            attributes |= inner[1]
-    return names, attributes
-
-
-def _assigned_globals(code: types.CodeType) -> set[str]:
-    """The globals that a function, and the functions within it, assign."""
-    steps = itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
-    return {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
-
-
-def _imports_in(code: types.CodeType, package: str) -> Generator[str, None, None]:
-    """The names of modules that a function of a package, and the functions within it, import; of
-    `from a import b` both `a` and `a.b`, since b may be one.
-    """
-    steps = itertools.chain.from_iterable(map(dis.get_instructions, _codes_in(code)))
-    steps = [step for step in steps if step.opname != "EXTENDED_ARG"]
-    for level, names, step in zip(steps, steps[1:], steps[2:], strict=False):
-        if step.opname == "IMPORT_NAME":  # before it come its level and its names
-            with contextlib.suppress(ImportError):  # beyond the top-level package
-                name = importlib.util.resolve_name("." * level.argval + step.argval, package)
-                yield from (name, *(f"{name}.{each}" for each in names.argval or ()))
-
-
-def _find_own_file(name: str) -> str | None:
-    """The file of a user's module; nothing is imported."""
-    top, *inner = name.split(".")
-    with contextlib.suppress(ImportError, ValueError):
-        spec = importlib.util.find_spec(top)
-        for part in inner:
-            places = list(spec.submodule_search_locations or ()) if spec else []
-            spec = PathFinder.find_spec(f"{spec.name}.{part}", places) if spec and places else None
-        if spec and spec.has_location and spec.origin and _is_own_file(name, spec.origin):
-            return spec.origin
-    return None
-
-
-def _own_modules_with(name: str, value: Any) -> list[dict[str, Any]]:
-    """The user's modules that have a value under a name, for one that is imported by another."""
-    modules = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
-    same = [names for names in modules if name in names and names[name] is value]
-    return [names for names in same if _is_own(sys.modules.get(names.get("__name__", "")))]
-
-
-def _read_module(module: Mapping[str, Any], name: str) -> str:
-    """The lines of a module, or of the last cell of a notebook with any, that assign a global."""
-    if "get_ipython" not in module:
-        return _extract_assignments("".join(linecache.getlines(module.get("__file__") or "")), name)
-    return next(filter(None, (_extract_assignments(cell, name) for cell in module["In"][::-1])), "")
-
-
-def _extract_assignments(text: str, name: str) -> str:
-    """The lines of a module, a cell or a class that assign a name, but not within functions."""
-    with contextlib.suppress(SyntaxError):
-        tree = ast.parse(text)
-        block = tree.body[0] if [*map(type, tree.body)] == [ast.ClassDef] else tree
-        return "".join(f"{ast.unparse(each)}\n" for each in _statements_of(block, name))
-    return ""
-
-
-def _statements_of(block: ast.AST, name: str) -> Generator[ast.AST, None, None]:
-    """The statements that assign a name, also within an `if`, but in no function or class."""
-    for node in ast.iter_child_nodes(block):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        assigns = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-        if assigns and name in _names_of(node, ast.Store):
-            yield node
-        yield from _statements_of(node, name)
-
-
-def _names_of(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return {node.id for node in names if isinstance(node.ctx, context)}
-
-
-def _parse(text: str) -> str:
-    """The text without comments, docstrings, annotations of arguments, and how it is set."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return text
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.returns = None
-        if isinstance(node, ast.arg):
-            node.annotation = None
-    return ast.dump(tree)

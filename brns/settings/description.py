@@ -165,7 +165,11 @@ def _compares_by_value(thing: Any) -> bool:
 
 
 def _is_value(thing: Any) -> bool:
-    """Whether it is a value, not an object such as a simulator."""
+    """Whether it is a value, not an object such as a simulator, nor what JAX leaves in one when it
+    compiles a method that assigns attributes.
+    """
+    if any(each.__name__ == "Tracer" for each in type(thing).__mro__):
+        return False
     if isinstance(thing, Mapping):
         return all(_is_value(key) and _is_value(value) for key, value in thing.items())
     if isinstance(thing, Sequence | Set) and not isinstance(thing, str | bytes | bytearray | range):

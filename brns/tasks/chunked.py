@@ -80,6 +80,12 @@ class Chunked(Wrapper):
                 f"seconds above 0, up to {TIMEOUT_MAX:g}, or None",
             ),
         )
+        if isinstance(self.task, Chunked):
+            raise ValueError(
+                f"{type(self).__name__} needs a task itself; got {type(self.task).__name__}, which "
+                "evaluates one in chunks already. Give its task: "
+                f"{type(self).__name__}(x.task)"
+            )
         if self.chunk is None and self.task.traceable:
             raise ValueError(
                 f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code; let "

@@ -142,7 +142,7 @@ class JaxEnvironmentTask(eqx.Module):
             state, done = carry
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
             action = _one_hot(action, choices) if choices else action
-            state = self.env.step(state, action)
+            state = _check_step(self.env, self.env.step(state, action))
             reward = jnp.where(done, 0.0, _as_scalar("a state's reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
             return (state, done | _as_scalar("a state's done", state.done).astype(bool)), happened
@@ -196,6 +196,17 @@ def _try_reset(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
         with contextlib.suppress(Exception):
             return True, jax.eval_shape(reset, jax.random.key_data(key))
         raise
+
+
+def _check_step(env: Any, state: Any) -> Any:
+    missing = [name for name in ("obs", "reward", "done") if not hasattr(state, name)]
+    if missing:
+        raise ValueError(
+            f"{type(env).__name__}.step must give a state with obs, reward and done; got "
+            f"{type(state).__name__} without {', '.join(missing)}. jumanji's and gymnax's "
+            "environments are for brns.TimeStepEnv and brns.ParamsEnv"
+        )
+    return state
 
 
 def _as_array(name: str, value: Any) -> Array:

@@ -25,6 +25,7 @@ from brns.core.evaluation import validate_evaluation
 
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
+GRACE = 5.0  # seconds for a worker to end by itself
 Seed = tuple[np.ndarray, str]
 """a key as NumPy has it: its data, and the name of its generator"""
 
@@ -59,8 +60,10 @@ def set_up(parent: int, log: str | None) -> None:
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent and threading.main_thread().is_alive():
             time.sleep(1)
+        if os.getppid() == parent:  # a thread of the task's goes on, for which Python would wait
+            time.sleep(GRACE)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -346,12 +346,18 @@ def test_what_a_function_assigns_and_how_a_program_was_begun_are_no_code(tmp_pat
     text = """
 import aside
 model = None
+class Robot:
+    mass = None
+    @classmethod
+    def weigh(cls):
+        cls.mass = 2.0
+        return cls.mass
 def use(x):
     global model
     if model is None and __name__ != __file__:
         model = 2.0
     aside.load()
-    return model * x * aside.table
+    return model * x * aside.table * Robot.weigh()
 """
     loaded(
         tmp_path, "aside", "table = 0\ndef load():\n    global table\n    table = 3\n", monkeypatch
@@ -362,12 +368,16 @@ def use(x):
     assert difference(before, Source(search(Own(use)))) == {}
     monkeypatch.setitem(use.__globals__, "__name__", "__main__")
     assert difference(before, Source(search(Own(use)))) == {}
+    for line, name in (("model = None", "model"), ("mass = None", "Robot.mass")):
+        edited = text.replace(line, line.replace("None", "1.0"))
+        use = loaded(tmp_path, "own", edited, monkeypatch).use
+        assert list(difference(before, Source(search(Own(use))))) == [name]
 
 
 def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
     text = """
-from brns.runs.sources import _digest
-print(_digest((lambda n: n in {"alpha", "beta", "gamma", "delta", "eps"}).__code__))
+from brns.runs.code import digest_code
+print(digest_code((lambda n: n in {"alpha", "beta", "gamma", "delta", "eps"}).__code__))
 """
     found = {
         subprocess.run(

@@ -6,6 +6,7 @@ import fcntl
 import os
 from dataclasses import replace
 
+import jaxtyping
 import pytest
 from searches import HOST
 from worlds import HostIdentity
@@ -84,6 +85,21 @@ def test_a_link_means_what_it_points_to(exists, tmp_path):
     brns.resume(link, 3, search=HOST)
     assert link.is_symlink()
     assert Record(tmp_path / "scratch").last_generation == 3
+
+
+def test_what_is_no_place_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    for place in (b"run", 5, "a\0b"):
+        with pytest.raises(ValueError, match="out must be a folder, as a text or a path; got"):
+            brns.run(HOST, 1, out=place)
+    (record,) = brns.run(HOST, 1, out=tmp_path / "run")
+    inside = tmp_path / "run" / "more" / "inside"
+    for make in (
+        lambda: brns.run(HOST, 1, out=inside),
+        lambda: brns.fork(record, 1, HOST, out=inside, generations=2),
+    ):
+        with pytest.raises(RecordError, match=r"run is a run, which cannot hold another one"):
+            make()
 
 
 def never(*_):

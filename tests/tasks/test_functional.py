@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import brns
 from brns import Box, FeedForward, JaxEnvironmentTask, ParamsEnv, Statistic, TimeStepEnv, check_task
 from brns.settings.description import part_to_json
 
@@ -42,6 +43,11 @@ class Corridor:
 class Growing(Corridor):
     def step(self, state, action):
         return super().step(state, action)._replace(obs={"x": state.obs["x"], "old": jnp.zeros(2)})
+
+
+class Older(Corridor):
+    def step(self, state, action):
+        return state.obs, 0.0, False, {}
 
 
 class Wide(Corridor):
@@ -104,6 +110,7 @@ def stateless(key):
         (Corridor(), {"policy": FeedForward((3, 1))}, "from 2 observations to 1 actions"),
         (Corridor, {}, "whose states have obs, reward and done"),
         (SimpleNamespace(action_size=1, reset=stateless), {}, "obs, reward and done.*Gymnasium"),
+        (Older(), {}, r"Older.step must give a state.*got tuple without obs.*brns.TimeStepEnv"),
         (Growing(), {}, r"Growing\.step.* structure, shapes and types"),
         (Wide(), {}, r"reward must be one number for an episode; got shape \(2,\)"),
         (Corridor(), {"describe": lambda e: np.asarray(e.rewards)}, "success must be JAX code"),
@@ -115,6 +122,22 @@ def stateless(key):
 def test_what_does_not_fit_is_refused(env, settings, message):
     with pytest.raises(ValueError, match=message):
         check_task(JaxEnvironmentTask(env, 6, SPACE, **settings))
+
+
+class Forgetful(Corridor):
+    """The corridor, which keeps its last action: what JAX leaves there is no setting."""
+
+    def step(self, state, action):
+        self.last, self.log = action, [action]
+        return super().step(state, action)
+
+
+def test_what_jax_leaves_in_an_environment_is_no_setting(tmp_path):
+    search = brns.NoveltySearch(JaxEnvironmentTask(Forgetful(), 6, SPACE), population_size=8)
+    check_task(search.task)
+    brns.run(search, 1, out=tmp_path / "run")
+    again = brns.NoveltySearch(JaxEnvironmentTask(Forgetful(), 6, SPACE), population_size=8)
+    assert brns.resume(tmp_path / "run", 2, search=again)[0].last_generation == 2
 
 
 @dataclasses.dataclass

@@ -148,7 +148,7 @@ def test_a_record_rebuilds_the_task_without_workers():
         assert type(rebuilt) is Chunked
         assert rebuilt.executor is None
         assert (rebuilt.chunk, part_to_json(rebuilt.task)) == (5, part_to_json(maze))
-        assert innermost(Chunked(spread)) is maze
+        assert innermost(spread) is maze
 
 
 def test_a_dead_worker_costs_no_result(shared, tmp_path):
@@ -224,6 +224,11 @@ def test_settings_that_cannot_be_are_refused(settings, message, monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     with pytest.raises(ValueError, match=message):
         (Processes if "workers" in settings else Chunked)(HostIdentity(), **settings)
+
+
+def test_a_task_in_chunks_is_not_cut_again():
+    with pytest.raises(ValueError, match=r"got Chunked.* Give its task: Processes\(x.task\)"):
+        Processes(Chunked(HostIdentity()))
 
 
 class Heavy(HostIdentity):
@@ -447,6 +452,23 @@ def test_a_busy_worker_ends_with_a_search_that_was_killed(tmp_path):
     process.wait()
     assert workers
     waited(lambda: not any(status(Path("/proc", name)) for name in workers))
+
+
+ENDLESS = """
+import jax, threading
+from brns import Processes
+from worlds import HostIdentity
+class Endless(HostIdentity):
+    def evaluate(self, genotypes, key):
+        threading.Thread(target=threading.Event().wait).start()
+        return super().evaluate(genotypes, key)
+Processes(Endless(), 1).evaluate(jax.numpy.zeros((4, 5)), jax.random.key(0))
+"""
+
+
+def test_a_thread_of_a_task_that_never_ends_does_not_hold_a_worker():
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    subprocess.run([sys.executable, "-c", ENDLESS], env=environment, check=True, timeout=100)
 
 
 def status(process):

@@ -1,0 +1,184 @@
+"""The code of a user's functions: what it names, assigns and imports, and the lines of a module."""
+
+import ast
+import contextlib
+import dis
+import hashlib
+import importlib.util
+import inspect
+import itertools
+import linecache
+import os
+import sys
+import sysconfig
+import textwrap
+import types
+from collections.abc import Generator, Mapping
+from importlib.machinery import PathFinder
+from typing import Any
+
+LIBRARY = tuple(
+    sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+INSTALLED = ("site-packages", "dist-packages")
+
+
+def is_own(thing: Any) -> bool:
+    """Whether a class, function or module is neither brns' nor of an installed package."""
+    if isinstance(thing, types.FunctionType):  # one made by `exec` may have no module
+        name = thing.__globals__.get("__name__", "__main__")
+        file = thing.__code__.co_filename
+    else:
+        is_module = isinstance(thing, types.ModuleType)
+        name = getattr(thing, "__name__" if is_module else "__module__", None)
+        file = getattr(sys.modules.get(str(name)), "__file__", None)
+    return isinstance(name, str) and _is_own_file(name, file)
+
+
+def _is_own_file(name: str, file: str | None) -> bool:
+    """The same of a module's name and file."""
+    if name.partition(".")[0] in ("brns", "builtins"):
+        return False
+    if file is None:  # typed into a notebook
+        return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
+    return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
+
+
+def read_code(thing: Any) -> str:
+    """The source of a function's code or of a class; empty where there is none."""
+    with contextlib.suppress(OSError, TypeError, IndentationError, SyntaxError):
+        return textwrap.dedent(inspect.getsource(thing))
+    return ""
+
+
+def read_source(function: types.FunctionType) -> str:
+    code = function.__code__
+    # The line of a lambda may say other things too.
+    if code.co_name != "<lambda>" and (text := read_code(code)):
+        return text
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{function.__qualname__}, compiled by Python {version}: {digest_code(code)}\n"
+
+
+def digest_code(code: types.CodeType) -> str:
+    constants = list(map(_describe_constant, code.co_consts))
+    content = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _describe_constant(constant: Any) -> Any:
+    """A constant of code, the same in every process, where sets of strings have other orders."""
+    if isinstance(constant, types.CodeType):
+        return digest_code(constant)
+    return sorted(map(repr, constant)) if isinstance(constant, frozenset) else repr(constant)
+
+
+def _iterate_codes(code: types.CodeType) -> Generator[types.CodeType, None, None]:
+    """The code of a function, and of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _iterate_codes(constant)
+
+
+def find_names(code: types.CodeType) -> tuple[set[str], set[str]]:
+    """The globals that a function and the functions within it use, and all names, of attributes
+    too.
+    """
+    steps = [step for step in dis.get_instructions(code) if "GLOBAL" in step.opname]
+    names, attributes = {step.argval for step in steps}, set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner = find_names(constant)
+            names |= inner[0] if constant.co_flags & inspect.CO_OPTIMIZED else inner[1]
+            attributes |= inner[1]
+    return names, attributes
+
+
+def find_assigned(code: types.CodeType, instruction: str) -> set[str]:
+    """The names that such instructions of a function, and of the functions within it, assign:
+    `STORE_GLOBAL`, `STORE_ATTR`.
+    """
+    steps = itertools.chain.from_iterable(map(dis.get_instructions, _iterate_codes(code)))
+    return {step.argval for step in steps if step.opname == instruction}
+
+
+def find_imports(code: types.CodeType, package: str) -> Generator[str, None, None]:
+    """The names of modules that a function of a package, and the functions within it, import; of
+    `from a import b` both `a` and `a.b`, since b may be one.
+    """
+    steps = itertools.chain.from_iterable(map(dis.get_instructions, _iterate_codes(code)))
+    steps = [step for step in steps if step.opname != "EXTENDED_ARG"]
+    for level, names, step in zip(steps, steps[1:], steps[2:], strict=False):
+        if step.opname == "IMPORT_NAME":  # before it come its level and its names
+            with contextlib.suppress(ImportError):  # beyond the top-level package
+                name = importlib.util.resolve_name("." * level.argval + step.argval, package)
+                yield from (name, *(f"{name}.{each}" for each in names.argval or ()))
+
+
+def find_own_file(name: str) -> str | None:
+    """The file of a user's module; nothing is imported."""
+    top, *inner = name.split(".")
+    with contextlib.suppress(ImportError, ValueError):
+        spec = importlib.util.find_spec(top)
+        for part in inner:
+            places = list(spec.submodule_search_locations or ()) if spec else []
+            spec = PathFinder.find_spec(f"{spec.name}.{part}", places) if spec and places else None
+        if spec and spec.has_location and spec.origin and _is_own_file(name, spec.origin):
+            return spec.origin
+    return None
+
+
+def find_own_modules(name: str, value: Any) -> list[dict[str, Any]]:
+    """The user's modules that have a value under a name, for one that is imported by another."""
+    modules = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
+    same = [names for names in modules if name in names and names[name] is value]
+    return [names for names in same if is_own(sys.modules.get(names.get("__name__", "")))]
+
+
+def read_module_assignments(module: Mapping[str, Any], name: str) -> str:
+    """The lines of a module, or of the last cell of a notebook with any, that assign a global."""
+    if "get_ipython" not in module:
+        return extract_assignments("".join(linecache.getlines(module.get("__file__") or "")), name)
+    return next(filter(None, (extract_assignments(cell, name) for cell in module["In"][::-1])), "")
+
+
+def extract_assignments(text: str, name: str) -> str:
+    """The lines of a module, a cell or a class that assign a name, but not within functions."""
+    with contextlib.suppress(SyntaxError):
+        tree = ast.parse(text)
+        block = tree.body[0] if [*map(type, tree.body)] == [ast.ClassDef] else tree
+        return "".join(f"{ast.unparse(each)}\n" for each in _find_statements(block, name))
+    return ""
+
+
+def _find_statements(block: ast.AST, name: str) -> Generator[ast.AST, None, None]:
+    """The statements that assign a name, also within an `if`, but in no function or class."""
+    for node in ast.iter_child_nodes(block):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        assigns = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        if assigns and name in find_variables(node, ast.Store):
+            yield node
+        yield from _find_statements(node, name)
+
+
+def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return {node.id for node in names if isinstance(node.ctx, context)}
+
+
+def parse_without_comments(text: str) -> str:
+    """The text without comments, docstrings, annotations of arguments, and how it is set."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return text
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    return ast.dump(tree)
