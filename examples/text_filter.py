@@ -1,4 +1,4 @@
-"""Texts before a dear evaluation, such as an experiment or a judge: what is familiar is left out.
+"""Texts before an expensive evaluation, such as an experiment: what is familiar is left out.
 
     python examples/text_filter.py
 
@@ -47,7 +47,7 @@ def main(batch=50):
         rows = np.arange(first, first + batch)
         visits = 1 / novelty.score(embeddings[rows]) - 1
         rows = rows[visits < 0.5]
-        evaluated.extend(rows)  # here the dear evaluation of these
+        evaluated.extend(rows)  # here the expensive evaluation of these
         novelty.learn(embeddings[rows])
     n = len(evaluated)
     for name, part in {"all": topics, "evaluated": topics[evaluated], "first": topics[:n]}.items():

@@ -98,10 +98,10 @@ class VisitCounts(eqx.Module):
 
     Counts only grow and the function of them only falls, so that the novelty of a fixed behavior
     never rises, not by a bit: descriptors are rounded to $2^{-21}$ of half the box, sums are of
-    integers, and so a behavior has one cell and one novelty in every batch and order and on every
-    machine. The state is grids x rows integers. A generation of n costs $O(n (d m + T k))$ with m
-    at most 256 directions, whatever was seen. Each individual counts once; whoever lives and is
-    not learned yet counts when parents and offspring are scored.
+    integers, and so a behavior has one cell and one novelty in every batch and order. On a GPU the
+    same seed has other grids. The state is grids x rows integers. A generation of n costs
+    $O(n (d m + T k))$ with m at most 256 directions, whatever was seen. Each individual counts
+    once; whoever lives and is not learned yet counts when parents and offspring are scored.
 
     A cell finds its row by a hash. After D cells of a grid, a new one shares its row with one of
     them with a probability of $1 - (1 - 1 / \mathrm{rows})^D$; then it counts as visited there.

@@ -20,8 +20,8 @@ class NoveltyArchive(ArchiveBase):
 
     For emitters with pyribs' own novelty ranker (`ranker="nov"`). Like pyribs' DensityArchive it
     stores no elites: give the scheduler a `result_archive` for them; `sample_elites` draws from the
-    last batch. Unlike pyribs' ProximityArchive, `brns.ArchiveKNN` compares a batch with itself too,
-    and needs more than k solutions in it.
+    last batch. Unlike in pyribs' ProximityArchive, a batch is compared with itself too, as in
+    `brns.NoveltySearch`.
 
     Args:
         estimator: the novelty, such as `brns.VisitCounts()`.
@@ -60,7 +60,7 @@ class NoveltyArchive(ArchiveBase):
     def add(
         self, solution: Any, objective: Any, measures: Any, **fields: Any
     ) -> dict[str, np.ndarray]:
-        """The novelty of each solution, as it was before any of the batch was learned.
+        """The novelty of each solution among its batch and all that was learned before.
 
         Args:
             solution: `(n, ...)`.
@@ -74,7 +74,7 @@ class NoveltyArchive(ArchiveBase):
             ValueError: where measures have another shape or are not finite.
         """
         measures = np.asarray(measures)
-        novelty = self.novelty.score(measures)
+        novelty = self.novelty.score(measures, population=measures)
         self.novelty.learn(measures, novelty)
         objective = np.zeros(len(measures)) if objective is None else objective
         columns = {"solution": solution, "objective": objective, "measures": measures}

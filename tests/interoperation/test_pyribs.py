@@ -35,6 +35,15 @@ def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
     assert_allclose(found, theirs.compute_novelty(new), rtol=1e-5)
 
 
+@pytest.mark.parametrize("estimator", [brns.ArchiveKNN(k=2), brns.VisitCounts(grids=8)])
+def test_a_crowd_within_a_batch_is_less_novel(estimator):
+    """Nothing was learned before, so that only the batch can tell."""
+    archive = NoveltyArchive(estimator, SPACE, solution_dim=1)
+    crowd = np.array([[1.0, 1.0], [1.1, 1.0], [1.0, 1.1], [9.0, 9.0]])
+    novelty = archive.add(np.zeros((4, 1)), None, crowd)["novelty"]
+    assert novelty[3] > 1.5 * novelty[:3].max()
+
+
 def test_pyribs_schedulers_and_emitters_take_it():
     archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=3)
     result = GridArchive(solution_dim=3, dims=(5, 5), ranges=[(0, 10), (0, 10)])
