@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 BIN = .venv/bin
-EXTRAS = --extra ant --extra report --extra frame --extra dask --extra peers --group test --group docs
+EXTRAS = --extra ant --extra report --extra pandas --extra dask --extra peers --group test --group docs
 LOCK = $(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-header --no-annotate -q
 
 .PHONY: demo test test-slow test-browser docs lint lock clean

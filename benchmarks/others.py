@@ -85,7 +85,7 @@ class UniformScheduler:
 
     def __init__(self, terms: Terms):
         self.archive = self.result_archive = self
-        self.shape = terms.born, len(terms.x0)
+        self.shape = terms.offspring_size, len(terms.x0)
         self.random = np.random.default_rng(terms.seed)
 
     def add(self, *_: Any) -> None:

@@ -125,7 +125,7 @@ class Scheduler:
             mutation_fn=lambda genotypes, _: genotypes,
             variation_fn=vary,
             variation_percentage=1.0,
-            batch_size=terms.born,
+            batch_size=terms.offspring_size,
         )
         self.emit = jax.jit(lambda repertoire, key: emitter.emit(repertoire, None, key)[0])
         self.update = jax.jit(lambda repertoire, *evaluated: repertoire.add(*evaluated))

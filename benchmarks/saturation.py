@@ -66,7 +66,7 @@ class Followed:
 def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str, Any]]:
     """A row for each seed and threshold."""
     novelty = parts("estimator", "preset")[estimator].load()()
-    search = NoveltySearch(one.task(), novelty, one.individuals, one.born)
+    search = NoveltySearch(one.task(), novelty, one.population_size, one.offspring_size)
     keys = [jax.random.key(seed) for seed in range(seeds)]
     states = [search.init(key) for key in keys]
     followed = [Followed(one, search) for _ in keys]

@@ -59,13 +59,13 @@ WORLDS = [
     unseen("rooms-1", "rooms-4x4", lambda: brns.RoomsMaze(seed=12, rooms=4)),
     unseen("rooms-1", "rooms-5x5", lambda: brns.RoomsMaze(seed=13, rooms=5)),
     unseen("rooms-1", "rooms-6x6", lambda: brns.RoomsMaze(seed=14, rooms=6))._replace(
-        individuals=50
+        population_size=50
     ),
     unseen("arm", "arm-3", lambda: brns.PlanarArm(3)),
     unseen("arm", "arm-50", lambda: brns.PlanarArm(50)),
     unseen("arm", "arm-growing", lambda: brns.PlanarArm(10, "tip", LINKS)),
     unseen("arm-joints", "arm-12-joints", lambda: brns.PlanarArm(12, "joints"))._replace(
-        individuals=50
+        population_size=50
     ),
     unseen("projection", "projection-20", lambda: brns.LinearProjection(20))._replace(cells=FEW),
     unseen("arm", "boat", Whirl)._replace(generations=150, cells=HARBOUR),

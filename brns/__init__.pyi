@@ -21,7 +21,7 @@ from .estimators.counts import VisitCounts as VisitCounts
 from .estimators.exact import ExactRecognition as ExactRecognition
 from .estimators.recognition import BehaviorRecognition as BehaviorRecognition
 from .interoperation.novelty import Novelty as Novelty
-from .metrics.elites import frame as frame
+from .metrics.elites import to_dataframe as to_dataframe
 from .metrics.saturation import saturated as saturated
 from .operators.founders import GivenFounders as GivenFounders
 from .operators.founders import LayerFounders as LayerFounders

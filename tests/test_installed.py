@@ -34,7 +34,7 @@ assert "beartype" not in sys.modules
 @pytest.mark.slow
 def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
     """Needs a package index, as the next does."""
-    package = f"{ROOT}[ant,gymnasium,report,frame]"
+    package = f"{ROOT}[ant,gymnasium,report,pandas]"
     python = install_and_use(tmp_path, package, "--resolution", "lowest-direct")
     ant = "import brns; brns.check_task(brns.AntMaze(steps=16), n=2)"
     subprocess.run([python, "-c", ant], cwd=tmp_path, check=True)

@@ -54,9 +54,9 @@ def check_task(
 
     first = evaluate(genotypes)
     _check_values(name, first, box)
-    near = {"share": max(tolerance, 1e-3), "least": max(tolerance, 1e-6)}
+    near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
     again = evaluate(genotypes)
-    agree = _agree(task, again, first, tolerance, tolerance)
+    agree = _find_agreeing_rows(task, again, first, tolerance, tolerance)
     if not agree.all():
         raise ValueError(
             f"{name} must give the same result for the same genotypes and key; {(~agree).sum()} of "
@@ -66,7 +66,7 @@ def check_task(
         )
     for where, batch, row in _vary_batch(task, genotypes, [n - 1] if sizes is None else sizes):
         same = take(evaluate(batch), jnp.flatnonzero(row >= 0))
-        agree = _agree(task, same, take(first, jnp.asarray(row[row >= 0])), **near)
+        agree = _find_agreeing_rows(task, same, take(first, jnp.asarray(row[row >= 0])), **near)
         if agree.mean() < (1 if len(batch) == n else 0.5):
             raise ValueError(
                 f"row i of {name} must depend on genotype i and the key alone; {(~agree).sum()} "
@@ -74,7 +74,7 @@ def check_task(
             )
     if task.traceable:
         compiled = jax.jit(evaluate)(genotypes, key)
-        if _agree(task, compiled, first, **near).mean() < 0.5:
+        if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
     print(_summarize(task, first))
 
@@ -164,11 +164,14 @@ def _describe_distance(a: Evaluation, b: Evaluation, box: Box) -> str:
     )
 
 
-def _agree(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
+def _find_agreeing_rows(
+    task: Task, first: Evaluation, second: Evaluation, rtol: float, atol: float
+) -> np.ndarray:
     """The rows in which both failed, or which are near each other and solve the task alike."""
     width = np.asarray(task.behavior_space.high - task.behavior_space.low)
-    distance = np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor))
-    fit = np.isclose(a.fitness, b.fitness, rtol=share, atol=least)
-    same = (distance <= share * width).all(axis=1) & fit & np.equal(a.solved, b.solved)
-    failed, other = np.asarray(a.failed), np.asarray(b.failed)
+    distance = np.abs(np.asarray(first.descriptor) - np.asarray(second.descriptor))
+    near = (distance <= rtol * width).all(axis=1)
+    near &= np.isclose(first.fitness, second.fitness, rtol=rtol, atol=atol)
+    same = near & np.equal(first.solved, second.solved)
+    failed, other = np.asarray(first.failed), np.asarray(second.failed)
     return np.where(failed | other, failed == other, same)

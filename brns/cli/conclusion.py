@@ -76,7 +76,7 @@ def conclude(
         say(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
         console.print(_make_table(runs, base))
-        for line in verdicts(base):
+        for line in interpret_measures(base):
             say(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
@@ -171,7 +171,7 @@ def _tell_ending(record: Record) -> str:
     return words[record.status]
 
 
-def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
+def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:
     """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`."""
     lines = []
     for name, (limits, verdict) in VERDICTS.items():

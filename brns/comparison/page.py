@@ -129,7 +129,7 @@ def _format_solved(facts: MethodResult) -> str:
 def _world_table(comparison: Comparison) -> str:
     rows = [["world", "what it is", "split", "individuals", "generations", "cells", "counted by"]]
     for name, world in comparison.worlds.items():
-        sizes = [f"{world.individuals} + {world.born}", f"{world.generations}"]
+        sizes = [f"{world.population_size} + {world.offspring_size}", f"{world.generations}"]
         cells = [f"{world.cells.reachable}", world.cells.counted]
         rows.append([name, world.title, world.split, *sizes, *cells])
     return table(rows)
@@ -164,7 +164,7 @@ def picture(
                 finite = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, finite] / world.cells.reachable
                 generations = np.array(generations_at_points(world.generations))[finite]
-                evaluations = world.individuals + world.born * generations
+                evaluations = world.population_size + world.offspring_size * generations
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
             notes[name] = draw_lines(ax, lines, most=1.0)
             ax.set_title(name)

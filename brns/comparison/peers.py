@@ -36,7 +36,7 @@ class Terms(NamedTuple):
 
     x0: Float[np.ndarray, " p"]
     """the solution about which CMA-ES begins"""
-    born: int
+    offspring_size: int
     """solutions a generation"""
     ranges: tuple[tuple[float, float], ...]
     """low and high of each dimension of behavior"""
@@ -132,7 +132,7 @@ class MapElites(eqx.Module):
         archive = _make_pyribs_archive(terms)
         sigmas: dict[str, Any] = {"iso_sigma": self.iso, "line_sigma": self.line}
         emitter = IsoLineEmitter(
-            archive, **sigmas, x0=terms.x0, batch_size=terms.born, seed=terms.seed
+            archive, **sigmas, x0=terms.x0, batch_size=terms.offspring_size, seed=terms.seed
         )
         return Scheduler(archive, [emitter])
 
@@ -156,7 +156,7 @@ def _make_scheduler(
 
     begun: dict[str, Any] = {"x0": terms.x0, "sigma0": sigma, "ranker": ranker}
     rules: dict[str, Any] = {"selection_rule": "mu", "restart_rule": "basic"}
-    shares = np.array_split(np.arange(terms.born), max(1, terms.born // 36))
+    shares = np.array_split(np.arange(terms.offspring_size), max(1, terms.offspring_size // 36))
     seeds: Any = np.random.SeedSequence(terms.seed).spawn(len(shares))
     source = archive if restart_from is None else restart_from
     emitters = [
@@ -218,7 +218,7 @@ def _make_terms(
     least, spread = float(fitness.min()), float(np.ptp(fitness))
     return Terms(
         x0=np.full(search.task.genotype_space.dimension, 0.5),
-        born=search.offspring_size,
+        offspring_size=search.offspring_size,
         ranges=tuple(zip(low, high, strict=True)),
         dims=(cells.side, cells.side) if planar else None,
         worst=least - (spread or 1.0),  # what is the least of all is not known

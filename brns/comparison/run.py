@@ -184,7 +184,7 @@ def _make_jobs(
     jobs: dict[Path, _Job] = {}
     for each in worlds:
         base = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
-        sizes = {"population_size": each.individuals, "offspring_size": each.born}
+        sizes = {"population_size": each.population_size, "offspring_size": each.offspring_size}
         cells = {key: part_to_json(value) for key, value in each.cells._asdict().items()}
         del cells["counted"]
         for name, (estimator, mutation, peer) in methods.items():

@@ -88,7 +88,7 @@ class World(NamedTuple):
     split: Literal["tune", "report", "held out"]
     task: Callable[[], Task]
     """makes the task, when it is needed: a maze's tables take 40 MB"""
-    individuals: int
+    population_size: int
     """mu, and lambda where it has no number of its own"""
     generations: int
     cells: Cells
@@ -98,17 +98,17 @@ class World(NamedTuple):
     """the world that this one repeats, in a larger behavior box"""
 
     @property
-    def born(self) -> int:
+    def offspring_size(self) -> int:
         """How many are evaluated in a generation after the founders."""
-        return self.offspring or self.individuals
+        return self.offspring or self.population_size
 
     def widen_box(
-        self, name: str, title: str, split: Literal["tune", "report"], times: float
+        self, name: str, title: str, split: Literal["tune", "report"], factor: float
     ) -> "World":
         """The same world with its behavior box so many times as wide."""
 
         def task() -> Task:
-            return RescaledBehaviorSpace(self.task(), times)
+            return WidenedBehaviorSpace(self.task(), factor)
 
         return self._replace(name=name, title=title, split=split, task=task, repeats=self.name)
 
@@ -126,10 +126,10 @@ _CAR = Cells((-1.0, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, _SOME)
 _LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, _SUMS)
 
 
-class RescaledBehaviorSpace(Wrapper):
+class WidenedBehaviorSpace(Wrapper):
     """A task whose behavior box is declared too wide; its behaviors stay the same."""
 
-    times: float
+    factor: float
     """the box's width over that of the task's own, in every dimension, about the same middle"""
 
     @property
@@ -140,7 +140,7 @@ class RescaledBehaviorSpace(Wrapper):
     def behavior_space(self) -> Box:
         with jax.ensure_compile_time_eval():  # a box is known, in a program too
             box = self.task.behavior_space
-            middle, half = (box.high + box.low) / 2, self.times * (box.high - box.low) / 2
+            middle, half = (box.high + box.low) / 2, self.factor * (box.high - box.low) / 2
             return Box(middle - half, middle + half)
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
@@ -191,7 +191,9 @@ def world(name: str) -> World:
     return of_task(search.task, search.population_size, 200, cells)._replace(name=name)
 
 
-def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
+def of_task(
+    task: Task, population_size: int, generations: int, cells: Cells | None = None
+) -> World:
     """A task of your own as a world, by the name of its class, with cells by default over the box
     of a planar behavior; a `ValueError` without cells for a behavior that is not planar.
     """
@@ -202,7 +204,7 @@ def of_task(task: Task, individuals: int, generations: int, cells: Cells | None 
             "reachable, counted, place)"
         )
     name, cells = type(task).__name__, cells or _all_cells(task)
-    return World(name, name, "report", lambda: task, individuals, generations, cells)
+    return World(name, name, "report", lambda: task, population_size, generations, cells)
 
 
 def _all_cells(task: Task) -> Cells:

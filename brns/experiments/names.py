@@ -11,7 +11,7 @@ from brns.settings.parts import CLASSES, parts
 from brns.tasks.chunked import innermost
 
 
-class CliName(NamedTuple):
+class CliDescription(NamedTuple):
     """A search in the words of the command line; a part of a user's own goes by its class."""
 
     world: str
@@ -20,7 +20,7 @@ class CliName(NamedTuple):
     """the settings that `--set` changes, with their values"""
 
 
-def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
+def describe_for_cli(search: NoveltySearch, estimator: str | None = None) -> CliDescription:
     """What the command line, figures and tables call a search, and the settings in which it differs
     from the search of these names. Its estimator goes by the name that it was given, or else by
     that of the preset or class that it is.
@@ -50,4 +50,4 @@ def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
             if name in can_be_set
         }
     changed = {name: words.get(str(value), value) for name, value in changed.items()}
-    return CliName(world or type(task).__name__, estimator, changed)
+    return CliDescription(world or type(task).__name__, estimator, changed)

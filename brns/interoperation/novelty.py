@@ -103,7 +103,7 @@ class Novelty:
         with self._lock:
             state, numbers = self.state, self._batch_numbers(living)
         batch = self._pad(rows), self._pad(living), numbers
-        novelty = _score(self.estimator, state, self.space, *batch)
+        novelty = _score_finite(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
@@ -228,7 +228,7 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 
 
 @eqx.filter_jit
-def _score(
+def _score_finite(
     estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, numbers: Any
 ) -> Float[Array, " n"]:
     novelty = score_novelty(estimator, state, jnp.asarray(rows), _as_population(living, numbers))

@@ -75,10 +75,10 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     return np.array(scores)
 
 
-def frame(population: Population, search: NoveltySearch | None = None) -> "pandas.DataFrame":
+def to_dataframe(population: Population, search: NoveltySearch | None = None) -> "pandas.DataFrame":
     """Individuals of a record as a pandas DataFrame; wide columns become `descriptor_0`, ...
 
-    Needs pandas, the extra `frame`.
+    Needs pandas, the extra `pandas`.
 
     Args:
         population: such as `record.population()`, `record.solutions()` or `elites`.
@@ -95,8 +95,9 @@ def frame(population: Population, search: NoveltySearch | None = None) -> "panda
 
     if not isinstance(population, Population):
         raise ValueError(
-            "brns.frame takes individuals, such as record.population(); record.frame() has a row "
-            f"for each generation; got {type(population).__name__}"
+            "brns.to_dataframe takes individuals, such as record.population(); "
+            "record.to_dataframe() has a row for each generation; "
+            f"got {type(population).__name__}"
         )
     columns = {}
     for name, column in population._asdict().items():

@@ -122,9 +122,9 @@ def has_map(record: Record) -> bool:
     )
 
 
-def pick_evenly(first: int, last: int, most: int) -> list[int]:
+def pick_evenly(first: int, last: int, count: int) -> list[int]:
     """So many whole numbers, or all, evenly spread from the first to the last."""
-    return np.unique(np.linspace(first, last, most).round().astype(int)).tolist()
+    return np.unique(np.linspace(first, last, count).round().astype(int)).tolist()
 
 
 def last_kept_generations(record: Record, moments: Sequence[int]) -> list[int]:

@@ -17,7 +17,7 @@ from brns.runs.seeds import to_host
 from brns.runs.states import compact
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState, check_generation, keys
-from brns.tasks.chunked import why_failed
+from brns.tasks.chunked import pop_failure_reasons
 
 
 class SavedGeneration(NamedTuple):
@@ -74,7 +74,7 @@ class ActiveRun:
         run._write_generation(state, initial_generation(state.population), len(failed))
         run.checkpoint(state)
         run._read_rows()
-        run._write_rows()
+        run._rewrite_progress()
         return run
 
     @classmethod
@@ -102,7 +102,7 @@ class ActiveRun:
                     last.status = "interrupted"
             record.metadata.sessions.append(session.model_copy())
         metadata.write(record.store, record.metadata)
-        self._write_rows()
+        self._rewrite_progress()
 
     @property
     def number(self) -> int:
@@ -165,7 +165,7 @@ class ActiveRun:
             self.past_rows.append(self.rows.summarize(number, tables))
         self.row = self.past_rows[-1]
 
-    def _write_rows(self) -> None:
+    def _rewrite_progress(self) -> None:
         """Begin `progress.csv` anew with these rows, which nobody needs any more."""
         self.record.store.write_rows([Row._fields, *self.past_rows], mode="w")
         self.past_rows.clear()
@@ -192,6 +192,6 @@ class ActiveRun:
             "id": ids,
             "genotype": genotypes,
             "key": np.tile(key, (len(ids), 1)),
-            "text": np.array(why_failed(self.search.task, genotypes, key)),
+            "text": np.array(pop_failure_reasons(self.search.task, genotypes, key)),
         }
         self.record.write("failed", number, columns)

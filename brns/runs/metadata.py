@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import pydantic
 
-from brns.experiments.names import cli_name
+from brns.experiments.names import describe_for_cli
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
 from brns.runs.provenance import describe_process
 from brns.runs.remaking import Keep
 from brns.runs.seeds import count_parallel_batches
-from brns.runs.sources import Source, changed_values
+from brns.runs.sources import Source, find_changed_code_values
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json, refuse_unrecorded
@@ -143,7 +143,7 @@ class Metadata(pydantic.BaseModel):
 
     def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
-        return [*self.other_settings(search), *changed_values(self.sources, search)]
+        return [*self.other_settings(search), *find_changed_code_values(self.sources, search)]
 
     def compute_checksum(self) -> int:
         """The checksum that it should have."""
@@ -167,7 +167,7 @@ def new(
         format=11,
         id="",
         experiment=part_to_json(search),
-        **cli_name(search, name)._asdict(),
+        **describe_for_cli(search, name)._asdict(),
         behavior_space={
             "low": np.asarray(space.low).tolist(),
             "high": np.asarray(space.high).tolist(),

@@ -383,11 +383,11 @@ class Record:
         sessions = self._sessions
         return bool(sessions and sessions[-1].differences_here())
 
-    def frame(self) -> "pandas.DataFrame":
+    def to_dataframe(self) -> "pandas.DataFrame":
         """A data frame with a row for each generation: the columns of progress.csv, and the seed.
 
-        Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch:
-        `pandas.concat(r.frame() for r in records)`.
+        Needs pandas: `pip install 'brns[pandas]'`. The seeds of a batch:
+        `pandas.concat(r.to_dataframe() for r in records)`.
         """
         import pandas
 

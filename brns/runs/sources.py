@@ -214,7 +214,7 @@ class Source:
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
             fields = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
             for name, value in (fields | vars(each)).items():
-                written = not name.startswith("__") or name == "__call__" or _is_written(value)
+                written = not name.startswith("__") or name == "__call__" or _is_handwritten(value)
                 if written and name not in settings:
                     path = f"{each.__qualname__}.{name}"
                     self._collect(value, path)
@@ -323,7 +323,7 @@ def difference(
     return changed
 
 
-def changed_values(before: Mapping[str, str], search: NoveltySearch) -> list[str]:
+def find_changed_code_values(before: Mapping[str, str], search: NoveltySearch) -> list[str]:
     """The values of a user's code that are others than when the run began: counters, caches, logs.
     Functions are not looked at: their files may have been edited meanwhile.
     """
@@ -331,7 +331,7 @@ def changed_values(before: Mapping[str, str], search: NoveltySearch) -> list[str
     return [name for name in values if values[name] not in before.get(name, "")]
 
 
-def _is_written(value: Any) -> bool:
+def _is_handwritten(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
     value = getattr(value, "__func__", value)  # `__new__` is a static method
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"

@@ -60,7 +60,7 @@ def part_to_json(part: Any) -> Any:
         inner = {"function": part.func, "args": part.args, **part.keywords}
     elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
         inner = {}
-    elif function := _function_name(part):
+    elif function := _qualified_name(part):
         owner = getattr(part, "__self__", None)  # of a bound method
         told = owner is not None and (is_library_value(owner) or is_array(owner))
         return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
@@ -112,7 +112,7 @@ def _array_from_json(description: Mapping[str, Any]) -> Any:
     return values.reshape(description.get("shape", values.shape))
 
 
-def _function_name(part: Any) -> str | None:
+def _qualified_name(part: Any) -> str | None:
     """The name of a class, a module, or a function of any kind; other objects have none."""
     name = getattr(part, "__qualname__", None) or getattr(part, "__name__", None)
     by_name = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
@@ -176,7 +176,7 @@ def _is_value(thing: Any) -> bool:
         return all(map(_is_value, thing))
     if isinstance(thing, CONSTANTS | bool | int | float | enum.Enum | functools.partial):
         return True
-    part = dataclasses.is_dataclass(thing) or bool(_function_name(thing))
+    part = dataclasses.is_dataclass(thing) or bool(_qualified_name(thing))
     by_value = _compares_by_value(thing)
     return part or by_value or is_array(thing) or is_library_value(thing) or _is_generator(thing)
 
@@ -227,7 +227,7 @@ def refuse_unrecorded(part: Any, name: str) -> None:
             "numpy.random.default_rng(jax.random.key_data(key)); or begin its name with _ where "
             "evaluate draws nothing"
         )
-    elif is_array(part) or _function_name(part) or isinstance(part, type):
+    elif is_array(part) or _qualified_name(part) or isinstance(part, type):
         return
     else:
         inner = _settings_of(part)

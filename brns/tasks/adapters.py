@@ -30,12 +30,12 @@ class Adapter(eqx.Module):
 
     @property
     def action_size(self) -> int:
-        """How many numbers an action has; one for each choice."""
-        return sum(self.choices) or prod(self.actions.shape)
+        """How many numbers an action has; one for each value of a discrete one."""
+        return sum(self.num_values) or prod(self.actions.shape)
 
     @property
-    def choices(self) -> tuple[int, ...]:
-        """How many there are for each discrete action; none for a continuous one."""
+    def num_values(self) -> tuple[int, ...]:
+        """How many values each discrete action has; none for a continuous one."""
         number = getattr(self.actions, "num_values", getattr(self.actions, "n", None))
         return () if number is None else tuple(np.ravel(number).tolist())
 
@@ -47,8 +47,8 @@ class Adapter(eqx.Module):
     def _to_native(self, action: Float[Array, " a"]) -> Array:
         """An action as the space has it."""
         space = self.actions
-        if self.choices:
-            groups = jnp.split(action, np.cumsum(self.choices)[:-1])
+        if self.num_values:
+            groups = jnp.split(action, np.cumsum(self.num_values)[:-1])
             return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
         bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
         low, high = (np.broadcast_to(np.asarray(getattr(space, b)), space.shape) for b in bounds)

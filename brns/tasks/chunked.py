@@ -119,7 +119,7 @@ class Chunked(Wrapper):
             if self.task.traceable:
                 part = np.pad(part, ((0, size - len(rows)), (0, 0)), mode="edge")
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
-            request = f"{self._name} of {individuals}"
+            request = f"{self._evaluate_name} of {individuals}"
             if self.executor is not None:
                 packed = self._pickled_task
                 return self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
@@ -138,8 +138,8 @@ class Chunked(Wrapper):
                     self.reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
         if self.executor and batch.seconds < QUICK * len(chunks):
             _tell_once(
-                f"{self._name} is quicker than a chunk's way to a worker and back: take larger "
-                "chunks (chunk=), or no workers (on the command line, leave --workers out)"
+                f"{self._evaluate_name} is quicker than a chunk's way to a worker and back: take "
+                "larger chunks (chunk=), or no workers (on the command line, leave --workers out)"
             )
         return Evaluation(*map(jnp.asarray, batch.columns))
 
@@ -173,8 +173,9 @@ class Chunked(Wrapper):
                 patience = self.timeout
                 if not done:
                     raise EvaluationError(
-                        f"{self._name}: no chunk was evaluated for timeout={self.timeout} seconds; "
-                        "an executor of yours goes on with it, brns.Processes would end it"
+                        f"{self._evaluate_name}: no chunk was evaluated for "
+                        f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
+                        "brns.Processes would end it"
                     )
                 for future in done:
                     for part in self._fill(batch, waiting.pop(future), future):
@@ -187,7 +188,9 @@ class Chunked(Wrapper):
             self.close()
             reason = error if isinstance(error, WorkerError) else repr(error)
             whose = getattr(self.executor, "name", "its executor")
-            raise EvaluationError(f"{self._name} was given up by {whose}: {reason}") from error
+            raise EvaluationError(
+                f"{self._evaluate_name} was given up by {whose}: {reason}"
+            ) from error
         except BaseException:  # Ctrl-C
             self.close()
             raise
@@ -217,7 +220,7 @@ class Chunked(Wrapper):
         return []
 
     @property
-    def _name(self) -> str:
+    def _evaluate_name(self) -> str:
         return f"{type(self.task).__name__}.evaluate"
 
 
@@ -261,7 +264,7 @@ class Batch:
         self.reasons[row] = text
 
 
-def why_failed(
+def pop_failure_reasons(
     task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
 ) -> list[str]:
     """A text for each genotype on why the task could not evaluate it with this key; asked once."""

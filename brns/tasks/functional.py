@@ -47,7 +47,7 @@ class JaxEnvironmentTask(eqx.Module):
     Each genotype is a policy that acts for one episode. The environment has
     `reset(key) -> state`, `step(state, action) -> state` and `action_size`; a state has `obs`,
     `reward` and `done`. The output of the policy is the action, by default squashed into [-1, 1].
-    Of an environment that also has `choices`, how many there are for each discrete action, the
+    Of an environment that also has `num_values`, how many there are for each discrete action, the
     largest output of each is 1 and the others are 0. Fitness is the sum of the rewards.
     `TimeStepEnv` and `ParamsEnv` give this shape to jumanji's and gymnax's.
     """
@@ -136,12 +136,12 @@ class JaxEnvironmentTask(eqx.Module):
             What `describe` is given.
         """
         watch, layers = self.watch or self.observe, self.policy.layers(genotype[None])
-        choices = getattr(self.env, "choices", ())
+        num_values = getattr(self.env, "num_values", ())
 
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
-            action = _one_hot(action, choices) if choices else action
+            action = _one_hot(action, num_values) if num_values else action
             state = _check_step(self.env, self.env.step(state, action))
             reward = jnp.where(done, 0.0, _as_scalar("a state's reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
@@ -223,7 +223,7 @@ def _as_scalar(name: str, value: Any) -> Array:
     return array.reshape(())
 
 
-def _one_hot(outputs: Float[Array, " a"], choices: tuple[int, ...]) -> Float[Array, " a"]:
+def _one_hot(outputs: Float[Array, " a"], num_values: tuple[int, ...]) -> Float[Array, " a"]:
     """1 for the largest of each group, 0 for the others."""
-    groups = jnp.split(outputs, np.cumsum(choices)[:-1])
+    groups = jnp.split(outputs, np.cumsum(num_values)[:-1])
     return jnp.concatenate([jax.nn.one_hot(group.argmax(), len(group)) for group in groups])

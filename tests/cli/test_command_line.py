@@ -17,7 +17,7 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
-from brns.cli.conclusion import count_errors, verdicts
+from brns.cli.conclusion import count_errors, interpret_measures
 from brns.cli.sources import class_settings, settings_of
 from brns.cli.user_code import default_out, name_resume
 from brns.metrics.measures import summary
@@ -40,19 +40,19 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
 
 def test_a_verdict_says_what_the_numbers_mean():
     bad = {"new": 0.003, "eta": 1.2, "kappa": 2.0, "regained": 0.3}
-    assert verdicts([bad]) == [
+    assert interpret_measures([bad]) == [
         "new 0.003: saturated, hardly anything new is found any more",
         "eta 1.2: what was visited stayed novel",
         "kappa 2: forgot: what was known became novel again",
         "regained 0.3: places of old ranked as novel again",
     ]
     good = {"new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
-    assert verdicts([good, good])[2] == "kappa 0: forgot nothing"
-    assert verdicts([good, bad, good])[2] == (
+    assert interpret_measures([good, good])[2] == "kappa 0: forgot nothing"
+    assert interpret_measures([good, bad, good])[2] == (
         "kappa 0.667: forgot nothing in 2 of 3 seeds; forgot: what was known became novel again in "
         "1 of 3 seeds"
     )
-    assert verdicts([{"age": 3.0}]) == []
+    assert interpret_measures([{"age": 3.0}]) == []
 
 
 def test_failures_are_counted_by_error():
@@ -107,7 +107,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
         shutil.copytree(run.path, tmp_path / "both" / f"seed{run.seed}")
     shown = call("show", "both", folder=tmp_path).stdout
     assert "both: Identity, recognition" in shown
-    values = [run.frame().coverage_evaluated.iloc[-1] for run in runs]
+    values = [run.to_dataframe().coverage_evaluated.iloc[-1] for run in runs]
     (line,) = re.findall("^ coverage evaluated (.*)$", shown, re.M)
     expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 2]
     np.testing.assert_allclose([float(word) for word in line.split()], expected, rtol=0.01)

@@ -122,7 +122,7 @@ def wandering(terms):
     """A peer of one's own."""
     archive = GridArchive(solution_dim=5, dims=terms.dims, ranges=terms.ranges)
     emitter = GaussianEmitter(
-        archive, sigma=0.1, x0=terms.x0, batch_size=terms.born, seed=terms.seed
+        archive, sigma=0.1, x0=terms.x0, batch_size=terms.offspring_size, seed=terms.seed
     )
     return Scheduler(archive, [emitter])
 

@@ -95,7 +95,7 @@ def test_elites_and_their_score_by_hand(record):
 def test_elites_as_a_frame(record):
     pytest.importorskip("pandas")
     found = elites(record, (4, 3))
-    frame = brns.frame(found)
+    frame = brns.to_dataframe(found)
     assert {"descriptor_0", "descriptor_1"} <= set(frame.columns)
     assert_array_equal(frame["genotype_4"], found.genotype[:, 4])
     assert frame["fitness"].tolist() == found.fitness.tolist()

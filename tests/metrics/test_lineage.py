@@ -44,7 +44,7 @@ def test_a_run_names_parents_and_operators(tmp_path):
     youngest = int(last.id.max())
     family = record.ancestors(youngest)
     assert family.id[-1] == youngest
-    frame = brns.frame(family, record.search)
+    frame = brns.to_dataframe(family, record.search)
     founders = frame.parent < 0
     assert frame.operator[founders].isna().all()
     assert set(frame.operator[~founders]) <= {"Crossover(points=1)", "PolynomialMutation()"}

@@ -40,4 +40,4 @@ def test_a_run_ends_where_it_is_saturated(tmp_path):
     new = saturation.of_record(record)
     assert 0 < record.last_generation < 30
     assert new[-1] < saturation.SATURATED <= new[-2]
-    np.testing.assert_allclose(record.frame()["new"], new[record.generations])
+    np.testing.assert_allclose(record.to_dataframe()["new"], new[record.generations])

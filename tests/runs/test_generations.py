@@ -161,7 +161,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
     assert screen.getvalue() == ""
     (record,) = brns.run(HOST, 3, out=tmp_path / "run")
     assert "3/3" in screen.getvalue()
-    row = record.frame().iloc[-1]
+    row = record.to_dataframe().iloc[-1]
     coverage = f"coverage {row.coverage_evaluated:.0%} (evaluated), {row.new:.0%} new"
     assert f"{coverage}, solutions {row.solutions:.0f}" in screen.getvalue()
     brns.resume(record, 5, search=HOST)
@@ -186,7 +186,7 @@ def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, capl
     monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
     caplog.set_level("INFO", "brns")
     (record,) = brns.run(HOST, 3, out=tmp_path / "run")
-    row = record.frame().iloc[2]
+    row = record.to_dataframe().iloc[2]
     founders, first, second, third = [one.message for one in caplog.records]
     assert founders == f"{tmp_path}/run: compiling, and evaluating 8 founders"
     assert first.startswith("generation 1 of 3: ")

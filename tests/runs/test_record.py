@@ -131,9 +131,9 @@ def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
 
 def test_a_frame_and_progress_hold_one_row_a_generation(whole):
     record = Record(whole)
-    frame = record.frame()
+    frame = record.to_dataframe()
     assert frame["generation"].tolist() == list(range(11))
-    assert len(brns.frame(record.population())) == 8
+    assert len(brns.to_dataframe(record.population())) == 8
     assert frame["evaluations"].tolist() == [8 + 6 * g for g in range(11)]
     assert frame["solutions"].iloc[-1] == len(record.solutions().id)
     novelty = record.column("survivors.novelty")

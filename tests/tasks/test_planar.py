@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import brns
 from brns import LinearProjection, PlanarArm
-from brns.comparison.worlds import RescaledBehaviorSpace
+from brns.comparison.worlds import WidenedBehaviorSpace
 
 KEY = jax.random.key(0)
 STRAIGHT, LEFT_TURN = 0.5, 0.75  # genes of the angles 0 and 90 degrees
@@ -73,7 +73,7 @@ def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
 
 def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
     arm, genotypes = PlanarArm(), jax.random.uniform(KEY, (5, 7))
-    loose = RescaledBehaviorSpace(arm, 10.0)
+    loose = WidenedBehaviorSpace(arm, 10.0)
     assert_allclose(loose.behavior_space.low, [-4.5, -4.5])
     assert_allclose(loose.behavior_space.high, [5.5, 5.5])
     mine, its = (task.evaluate(genotypes, KEY).descriptor for task in (loose, arm))

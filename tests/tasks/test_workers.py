@@ -29,7 +29,7 @@ from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks import worker
-from brns.tasks.chunked import Chunked, innermost, why_failed
+from brns.tasks.chunked import Chunked, innermost, pop_failure_reasons
 from brns.tasks.worker import EvaluationError, WorkerError
 from brns.tasks.workers import Dask, Processes
 
@@ -187,7 +187,9 @@ def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, mo
     assert np.flatnonzero(evaluation.failed).tolist() == [9]
     living = jnp.flatnonzero(~evaluation.failed)
     assert same(take(evaluation, living), take(EXPECTED, living))
-    (text,) = why_failed(task, np.asarray(GENOTYPES[9:10]), np.asarray(jax.random.key_data(KEY)))
+    (text,) = pop_failure_reasons(
+        task, np.asarray(GENOTYPES[9:10]), np.asarray(jax.random.key_data(KEY))
+    )
     words = {"raises": "worlds.py", "nan": "not finite", "dies": "-9", "hangs": "timeout=2.0"}
     assert words[fault] in text
     assert not task.reasons

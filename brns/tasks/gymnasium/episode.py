@@ -39,8 +39,8 @@ class Diary:
     infos: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     terminated: bool = False
 
-    def note(self, seen: np.ndarray, info: dict[str, Any]) -> None:
-        self.observations.append(seen)
+    def note(self, observation: np.ndarray, info: dict[str, Any]) -> None:
+        self.observations.append(observation)
         self.infos.append(copy_info(info))
 
     def episode(self, acted: spaces.Space) -> Episode:
