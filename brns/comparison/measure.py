@@ -49,14 +49,7 @@ class MethodResult(NamedTuple):
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
     def at(self, fraction: float) -> Float[np.ndarray, " s"]:
-        """The cells covered by each seed after a fraction of the run, one of POINTS.
-
-        Args:
-            fraction: one of POINTS.
-
-        Returns:
-            `(s,)`.
-        """
+        """The cells covered by each seed after a fraction of the run, one of POINTS."""
         return self.covered[:, POINTS.index(fraction)]
 
 

@@ -26,16 +26,7 @@ class Cones(NamedTuple):
 
 
 def draw_cones(key: Key[Array, ""], tables: int, directions: int) -> Cones:
-    """Random groups of directions for each table, and a random tip for each group.
-
-    Args:
-        key: of the draws.
-        tables: how many; may be 0.
-        directions: how many there are to draw from.
-
-    Returns:
-        The cones of each table.
-    """
+    """Random groups of directions for each table, and a random tip for each group."""
     choose, place, row = jax.random.split(key, 3)
     number = min(DIRECTIONS, directions)
     axis = draw_axes(choose, tables * MOST_GROUPS, directions, number)
@@ -57,15 +48,6 @@ def hash_cross_polytopes(
 
     A cone of a group: along which of its directions a behavior lies furthest from the tip, and on
     which side (Andoni et al. 2015, arXiv:1509.02897).
-
-    Args:
-        cones: of every table.
-        along: where behaviors are along each axis.
-        unit: of `along`, for each axis.
-        spread: the founders' standard deviation, in the same unit as `unit`.
-
-    Returns:
-        `(tables, n)`.
     """
 
     def find_cone(group: tuple[Array, ...]) -> UInt32[Array, " n"]:

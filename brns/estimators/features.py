@@ -51,13 +51,6 @@ def fit_frame(frame: Frame, population: Population) -> Frame:
     dimensions: one that hardly moves at first would drown the others later. Where founders fill
     less than a sixteenth of the box, they may be alike or the box too large: then the scales reach
     from theirs to that sixteenth.
-
-    Args:
-        frame: as it is; one that was taken from founders stays.
-        population: of which the founders are the oldest.
-
-    Returns:
-        The frame from then on.
     """
     half = (frame.space.high - frame.space.low) / 2
     oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
@@ -74,30 +67,12 @@ def fit_frame(frame: Frame, population: Population) -> Frame:
 
 
 def to_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Descriptors from the frame's center, in its unit.
-
-    Args:
-        frame: center and unit.
-        descriptors: `(n, d)` in the units of the behavior space.
-
-    Returns:
-        `(n, d)`, mostly in [-1, 1].
-    """
+    """Descriptors from the frame's center, in its unit."""
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
 def draw_axes(key: Key[Array, ""], times: int, number: int, axes: int) -> Int[Array, "times axes"]:
-    """So many times some of the first numbers, drawn without replacement.
-
-    Args:
-        key: of the draws.
-        times: how often.
-        number: of how many.
-        axes: how many each time.
-
-    Returns:
-        `(times, axes)`.
-    """
+    """Each of `times` rows has some of the first numbers, drawn without replacement."""
     if not times:  # of which JAX's generator rbg can draw none
         return jnp.zeros((0, axes), jnp.int32)
     draw = jax.vmap(lambda key: jax.random.permutation(key, number)[:axes])
@@ -111,14 +86,6 @@ def is_new(
 
     Where nothing was seen these are the first two generations of a search, whatever the age of the
     state: that of an island has the age of the search that it is from.
-
-    Args:
-        seen: how many behaviors were learned.
-        newest: the latest generation of birth among them; -1 before the first update.
-        population: who is asked about.
-
-    Returns:
-        True for whom to learn, `(n,)`.
     """
     beginning = (seen == 0) & (jnp.max(population.born, initial=0) <= 1)
     new = (population.born > newest) | (beginning & (population.born >= 0))
@@ -128,10 +95,6 @@ def is_new(
 def check_have_learned(states: Sequence[Any], since: Any = None) -> None:
     """Check that there are states to merge, and that each has learned something: who lives in a
     search before its first update would count for old in a merged state.
-
-    Args:
-        states: with `seen`.
-        since: what they have in common, if it is given.
 
     Raises:
         ValueError: where there is none, or one that is no state, has learned nothing, or less than
@@ -161,9 +124,6 @@ def check_have_learned(states: Sequence[Any], since: Any = None) -> None:
 
 def check_mergeable(shared: Sequence[PyTree]) -> None:
     """Check that what merged states must share is the same.
-
-    Args:
-        shared: of each state, features, box and scale.
 
     Raises:
         ValueError: where one differs from the first.
@@ -209,14 +169,8 @@ class Cosines(eqx.Module):
     def __call__(
         self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0
     ) -> Float[Array, "n m"]:
-        """phi.
-
-        Args:
-            points: `(n, d)` in the frame's unit.
-            wide: above 1 the lowest frequency is as much lower, and the others reach from there.
-
-        Returns:
-            `(n, m)`, rows of length 1.
+        """The features `(n, m)` of points in the frame's unit. Above 1, `wide` is by how much the
+        longest wave is longer; the others reach from there.
         """
         angle = points @ self.frequency * wide ** -((1 - self.place) ** LONGER)
         pairs = jnp.concatenate(cosine_and_sine(angle), axis=1)
@@ -239,12 +193,6 @@ def cosine_and_sine(angle: Float[Array, "*n"]) -> tuple[Float[Array, "*n"], Floa
     On one core XLA's own take 6 to 15 times as long, and they were most of what novelty cost. With
     y half the angle less whole turns, $|y| \le \pi / 2$: $\cos 2y = 1 - 2 \sin^2 y$ and
     $\sin 2y = 2 \sin y \cos y$.
-
-    Args:
-        angle: in radians.
-
-    Returns:
-        The cosines and the sines.
     """
     turn = angle / (2 * math.pi)
     y = math.pi * (turn - jnp.round(turn))

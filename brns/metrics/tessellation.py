@@ -7,13 +7,11 @@ by cells of its own making.
 """
 
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from brns.metrics.coverage import Points
-from brns.metrics.recorded import Numbers
 
 CELLS = 3000
 """as in the trials that showed what planes hide; fewer cells are all covered soon,
@@ -64,21 +62,6 @@ def tessellate(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
     return centres
 
 
-def nearest(points: Points, centres: Centres) -> Int[np.ndarray, " n"]:
-    """The cell of each point: the number of its nearest centre, in Euclidean distance.
-
-    Args:
-        points: Behaviors, `(n, d)`.
-        centres: Those that `tessellate` returns.
-
-    Returns:
-        A row of `centres` for each point.
-    """
-    from scipy.cluster.vq import vq
-
-    return vq(np.asarray(points, np.float64), centres)[0].astype(np.int64)
-
-
 def coverage(points: Points, centres: Centres) -> float:
     """The share of the tessellation's cells in which at least one point lies.
 
@@ -89,26 +72,7 @@ def coverage(points: Points, centres: Centres) -> float:
     Returns:
         A share in [0, 1].
     """
-    return float(cumulative_coverage([points], centres)[-1])
+    from scipy.cluster.vq import vq
 
-
-def cumulative_coverage(
-    generations: Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"], centres: Centres
-) -> Float[np.ndarray, " g"]:
-    """The share of cells visited up to each generation.
-
-    Args:
-        generations: The behaviors of each generation, from the founders on:
-            `brns.metrics.recorded.evaluated_column(record, "descriptor")` has everything that a
-            run evaluated.
-        centres: Those that `tessellate` returns.
-
-    Returns:
-        Entry g counts the points of generations 0 to g.
-    """
-    visited = np.zeros(len(centres), bool)
-    shares = []
-    for points in generations:
-        visited[nearest(points, centres)] = True
-        shares.append(visited.mean())
-    return np.array(shares)
+    nearest = vq(np.asarray(points, np.float64), centres)[0]
+    return len(np.unique(nearest)) / len(centres)

@@ -41,11 +41,7 @@ class Row(NamedTuple):
 
 
 class Rows:
-    """The rows of a run, worked out one generation after another.
-
-    Args:
-        space: the behavior space.
-    """
+    """The rows of a run, worked out one generation after another."""
 
     tables = ("offspring", "survivors", "failed")
     """what they are worked out from"""

@@ -60,9 +60,6 @@ KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrap
 class Source:
     """The functions of a search that are a user's, and the values that they read, each under its
     name, such as `Throw.evaluate`.
-
-    Args:
-        search: the experiment.
     """
 
     def __init__(self, search: NoveltySearch):

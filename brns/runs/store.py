@@ -43,9 +43,6 @@ class Store:
 
     Every method raises `RecordError` where the system refuses, or where what it reads is missing
     or damaged.
-
-    Args:
-        path: of the directory.
     """
 
     def __init__(self, path: Path):

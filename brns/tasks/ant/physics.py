@@ -50,11 +50,6 @@ class Physics:
     """The compiled model, a pool of threads, and one simulation's memory for each of them.
 
     A state is MuJoCo's full physics state: time, 15 positions, 14 velocities.
-
-    Args:
-        arena: `large` or `huge`.
-        integrator: of MuJoCo, such as `implicitfast`.
-        threads: how many simulate side by side.
     """
 
     def __init__(self, arena: str, integrator: str, threads: int):
