@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from brns.pictures import draw, figures_of, save
-from brns.runs.provenance import describe_process
+from brns.runs.provenance import collect_provenance
 from brns.runs.record import Record
 from brns.search import NoveltySearch
 from reproduction import results, timing
@@ -67,7 +67,7 @@ def time(request: Request) -> None:
     with side_by_side(1) as pool:
         pool.submit(timing.measure_costs, folder, plan).result()
     scale = f"Scale `{request.scale}`: {plan.repeats} repeats."
-    content = {"provenance": describe_process(), "scale": scale, "asked": plan._asdict()}
+    content = {"provenance": collect_provenance(), "scale": scale, "asked": plan._asdict()}
     results.write_json(folder / "results.json", content)
 
 
@@ -112,7 +112,7 @@ def run_all(
     origins = results.group_by_provenance(
         (labels[job.name], records[job.name][job.seed]) for job in todo
     )
-    return rows, records, {"provenance": describe_process(), "made": origins, "scale": scale}
+    return rows, records, {"provenance": collect_provenance(), "made": origins, "scale": scale}
 
 
 def check_scale(folder: Path, scale: str) -> None:

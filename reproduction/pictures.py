@@ -14,7 +14,7 @@ from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
 from brns.pictures.gather_curves import Bars
 from brns.pictures.lines import draw_band, label_line_ends
-from brns.pictures.paint_curves import append_seed_counts, paint_bars
+from brns.pictures.paint_curves import append_unequal_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, looks_of
 from brns.pictures.style import (
     INK,
@@ -111,7 +111,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
     with house_style():
         figure = new_figure(6.4, 4.2)
         ax = figure.subplots()
-        names = append_seed_counts(list(methods), seeds)
+        names = append_unequal_seed_counts(list(methods), seeds)
         for place, (name, (method, rows_of_method)) in enumerate(
             zip(names, methods.items(), strict=True)
         ):

@@ -27,7 +27,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import paper_recognition
 from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
-from brns.runs.provenance import describe_process
+from brns.runs.provenance import collect_provenance
 from brns.settings.configuration import configure
 from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append
 from reproduction.plan import Timing
@@ -64,7 +64,7 @@ class Session:
     def append(self, name: str, columns: tuple[str, ...], rows: list[tuple]) -> None:
         """Add the rows to a file beside `sessions.json`, all of them or none."""
         session = {
-            **describe_process(),
+            **collect_provenance(),
             "load": {"before": self.before, "after": list(os.getloadavg())},
         }
         write_json(self.path, [*self.earlier, session])

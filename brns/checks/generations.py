@@ -13,7 +13,7 @@ from jaxtyping import ArrayLike, Float, PyTree
 
 from brns.checks.parts import JAX_ERRORS
 from brns.core import Box, Generation, Mutation, NoveltyEstimator, Population, Selection, Task
-from brns.core.box import FARTHEST
+from brns.core.box import FARTHEST, is_in_reach
 from brns.core.evaluation import check_shape, name_of
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
@@ -178,7 +178,7 @@ def check_finite(number: int, generation: Generation) -> None:
 
 def check_reach(number: int, individuals: Population, space: Box) -> None:
     """Refuse behaviors beside which float32 cannot tell those in the box from each other."""
-    far = ~space.reaches(np.asarray(individuals.descriptor)) & ~np.asarray(individuals.failed)
+    far = ~is_in_reach(np.asarray(individuals.descriptor), space) & ~np.asarray(individuals.failed)
     if far.any():
         raise ValueError(
             f"the task gave {far.sum()} behaviors of generation {number} farther than "

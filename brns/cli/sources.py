@@ -38,21 +38,21 @@ def settings_of(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
     `brns.settings.configuration.settings` has them, without an import.
     """
-    settings = class_settings(part.attribute)
+    settings = read_class_settings(part.attribute)
     return settings | {
         name: settings[name]._replace(default=value) for name, value in part.settings.items()
     }
 
 
 @functools.cache
-def class_settings(name: str) -> dict[str, Setting]:
+def read_class_settings(name: str) -> dict[str, Setting]:
     """The settings of a class such as `ArchiveKNN`, those of its bases first."""
     settings: dict[str, Setting] = {}
     node = _classes().get(name)
     if node is None:  # of another package
         return settings
     for base in node.bases:
-        settings |= class_settings(ast.unparse(base))
+        settings |= read_class_settings(ast.unparse(base))
     meanings = read_field_docstrings(node)
     for field in node.body:
         match field:

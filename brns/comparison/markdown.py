@@ -33,7 +33,7 @@ def provenance_text(
     """Where a page's numbers come from, in Markdown: which processes made the runs, where others
     did, with the names of theirs as `rows`; and which measured them, by default this one.
     """
-    measured = measured or provenance.describe_process()
+    measured = measured or provenance.collect_provenance()
     command, text = f"Command: `{measured['command']}`.", provenance.text(measured)
     if not made:
         return f"{command} {text} {scale}"

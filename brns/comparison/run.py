@@ -27,7 +27,7 @@ from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
 from brns.runs.paths import Seeds, require_integer, resolve_seeds
 from brns.runs.progress import track
-from brns.runs.provenance import describe_process, group_by_answer
+from brns.runs.provenance import collect_provenance, group_by_answer
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
 from brns.settings.parts import CLASSES
@@ -248,7 +248,7 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
     with nullcontext() if together else host_lock:
         result = run_method(job.search, job.world, job.settings["seeds"], stop, job.peer)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
-    provenance = {key: value for key, value in describe_process().items() if key != "command"}
+    provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
     job.path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(job.path, _to_json(content))

@@ -54,23 +54,6 @@ class Box(eqx.Module):
     def dimension(self) -> int:
         return self.low.shape[-1]
 
-    def reaches(self, points: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
-        """Which points are finite, and within 1e12 widths of the box in every dimension: beside
-        farther ones float32 cannot tell those in the box from each other.
-
-        Args:
-            points: `(n, d)`.
-
-        Returns:
-            `(n,)`.
-        """
-        low, high = np.asarray(self.low, float), np.asarray(self.high, float)
-        reach, most = FARTHEST * (high - low), np.finfo(np.float32).max
-        # in float32, as the points are: a batch in float64 takes three times as long
-        least = np.maximum(low - reach, -most).astype(np.float32)
-        largest = np.minimum(high + reach, most).astype(np.float32)
-        return np.all((points >= least) & (points <= largest), axis=1)
-
     def uniform(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
         """`n` points drawn uniformly from the box.
 
@@ -83,6 +66,18 @@ class Box(eqx.Module):
         """
         shape = (n, self.dimension)
         return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
+
+
+def is_in_reach(points: Float[np.ndarray, "n d"], box: Box) -> Bool[np.ndarray, " n"]:
+    """Which points are finite, and within 1e12 widths of the box in every dimension: beside
+    farther ones float32 cannot tell those in the box from each other.
+    """
+    low, high = np.asarray(box.low, float), np.asarray(box.high, float)
+    reach, most = FARTHEST * (high - low), np.finfo(np.float32).max
+    # in float32, as the points are: a batch in float64 takes three times as long
+    least = np.maximum(low - reach, -most).astype(np.float32)
+    largest = np.minimum(high + reach, most).astype(np.float32)
+    return np.all((points >= least) & (points <= largest), axis=1)
 
 
 def as_real_array(name: str, values: Any, error_start: str) -> Any:

@@ -242,7 +242,7 @@ def posterior_variance(
     It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q
     Q^\top z|^2$.
     """
-    basis, triangle = _factorize(seen, regularization)
+    basis, triangle = _factorize_by_qr(seen, regularization)
     along = rows if basis is None else rows @ basis
     novelty = regularization * jnp.sum(cpu.solve_transposed(triangle, along.T) ** 2, axis=0)
     return novelty if basis is None else novelty + jnp.sum((rows - along @ basis.T) ** 2, axis=1)
@@ -256,13 +256,13 @@ def update_root(
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
     """
-    basis, triangle = _factorize(seen, regularization)
+    basis, triangle = _factorize_by_qr(seen, regularization)
     along = root if basis is None else basis.T @ root
     shorter = math.sqrt(regularization) * cpu.solve_transposed(triangle, along)
     return shorter if basis is None else root + basis @ (shorter - along)
 
 
-def _factorize(
+def _factorize_by_qr(
     seen: Float[Array, "n m"], regularization: float
 ) -> tuple[Float[Array, "m n"] | None, Float[Array, "k k"]]:
     r"""Orthonormal Q and upper triangular C:

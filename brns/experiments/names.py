@@ -11,7 +11,7 @@ from brns.settings.parts import CLASSES, parts
 from brns.tasks.chunked import innermost
 
 
-class CliDescription(NamedTuple):
+class NameAndChanges(NamedTuple):
     """A search in the words of the command line; a part of a user's own goes by its class."""
 
     world: str
@@ -20,7 +20,7 @@ class CliDescription(NamedTuple):
     """the settings that `--set` changes, with their values"""
 
 
-def describe_for_cli(search: NoveltySearch, estimator: str | None = None) -> CliDescription:
+def name_search_and_changes(search: NoveltySearch, estimator: str | None = None) -> NameAndChanges:
     """What the command line, figures and tables call a search, and the settings in which it differs
     from the search of these names. Its estimator goes by the name that it was given, or else by
     that of the preset or class that it is.
@@ -50,4 +50,4 @@ def describe_for_cli(search: NoveltySearch, estimator: str | None = None) -> Cli
             if name in can_be_set
         }
     changed = {name: words.get(str(value), value) for name, value in changed.items()}
-    return CliDescription(world or type(task).__name__, estimator, changed)
+    return NameAndChanges(world or type(task).__name__, estimator, changed)

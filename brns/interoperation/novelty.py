@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from brns.checks.generations import check_structure
 from brns.checks.parts import LIMIT, check_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
-from brns.core.box import FARTHEST, as_real_array
+from brns.core.box import FARTHEST, as_real_array, is_in_reach
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
@@ -103,7 +103,7 @@ class Novelty:
         with self._lock:
             state, numbers = self.state, self._batch_numbers(living)
         batch = self._pad(rows), self._pad(living), numbers
-        novelty = _score_finite(self.estimator, state, self.space, *batch)
+        novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
@@ -195,7 +195,7 @@ class Novelty:
             raise ValueError(
                 f"{name} must have shape (n, {self.space.dimension}); got {rows.shape}"
             )
-        if (far := ~self.space.reaches(rows)).any():
+        if (far := ~is_in_reach(rows, self.space)).any():
             raise ValueError(
                 f"{name} must be finite, and within {FARTHEST:g} widths of the space; got "
                 f"{far.sum()} rows that are not, the first of them row {np.argmax(far)}"
@@ -207,8 +207,8 @@ class Novelty:
         return np.array([len(rows), self.batches + 1, self.learned], np.int32)
 
     def _pad(self, rows: np.ndarray) -> np.ndarray:
-        """The rows, and up to a power of two the last again; of none nothing."""
-        if not len(rows) or not type(self.estimator).__module__.startswith("brns."):
+        """The rows, and up to a power of two the last again; none and one as they are."""
+        if len(rows) < 2 or not type(self.estimator).__module__.startswith("brns."):
             return rows
         size = max(SMALLEST, 1 << (len(rows) - 1).bit_length())
         filling = [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1)
@@ -228,7 +228,7 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 
 
 @eqx.filter_jit
-def _score_finite(
+def _score_replacing_infinity(
     estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, numbers: Any
 ) -> Float[Array, " n"]:
     novelty = score_novelty(estimator, state, jnp.asarray(rows), _as_population(living, numbers))

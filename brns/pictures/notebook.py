@@ -9,7 +9,7 @@ from brns.metrics.measures import MEASURES
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_behaviors
 from brns.pictures.records import method
-from brns.pictures.style import NotebookFigure, data_url, house_style, png
+from brns.pictures.style import StyledFigure, data_url, house_style, png
 from brns.runs.files import RecordError
 from brns.runs.record import Record
 
@@ -58,7 +58,7 @@ def _has_measure(record: Record, name: str) -> bool:
 def _draw_behaviors(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
     with house_style():
-        figure = NotebookFigure(figsize=(2.6, 2.3), layout="constrained")
+        figure = StyledFigure(figsize=(2.6, 2.3), layout="constrained")
         ax = figure.subplots()
         try:
             paint_behaviors(gather_maps.behaviors(record), ax)

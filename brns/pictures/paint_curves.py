@@ -27,7 +27,7 @@ def paint_curves(
     logarithmic = curves.column == "row" and all((line.values > 0).all() for line in curves.series)
     labels = [line.label for line in curves.series]
     looks = looks or looks_of(labels)
-    names = append_seed_counts(labels, [len(line.seeds) for line in curves.series])
+    names = append_unequal_seed_counts(labels, [len(line.seeds) for line in curves.series])
     lines = []
     for name, line in zip(names, curves.series, strict=True):
         x = getattr(line, over).tolist()
@@ -71,7 +71,7 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
     drawn, words = bands(bars.values)
     looks = looks_of(bars.labels)
     width = 0.8 / len(bars.labels)
-    names = append_seed_counts(bars.labels, list(map(len, bars.seeds)))
+    names = append_unequal_seed_counts(bars.labels, list(map(len, bars.seeds)))
     for place, (middle, low, high) in enumerate(drawn):
         x = np.arange(len(bars.terms)) + (place + 0.5) * width - 0.4
         ends = [middle - low, high - middle]
@@ -107,7 +107,7 @@ def _make_logarithmic(ax: Axes) -> None:
     style.label_numbers(ax.yaxis)
 
 
-def append_seed_counts(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:
+def append_unequal_seed_counts(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:
     """Labels, with their numbers of seeds where these differ."""
     if len(set(numbers)) == 1:
         return list(labels)

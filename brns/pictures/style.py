@@ -88,7 +88,7 @@ def house_style(width: Width | None = None) -> Generator[None, None, None]:
         matplotlib.interactive(interactive)
 
 
-class NotebookFigure(Figure):
+class StyledFigure(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
@@ -114,10 +114,10 @@ def new_figure(width: float, height: float) -> Figure:
     layout = ConstrainedLayoutEngine(w_pad=0.1)
     size: Any = {"figsize": (width, height), "layout": layout}
     if "inline" not in os.environ.get("MPLBACKEND", ""):
-        return NotebookFigure(**size)
+        return StyledFigure(**size)
     from matplotlib import pyplot
 
-    return pyplot.figure(FigureClass=NotebookFigure, **size)
+    return pyplot.figure(FigureClass=StyledFigure, **size)
 
 
 def panel_inches(ax: Axes) -> tuple[float, float]:

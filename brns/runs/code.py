@@ -168,7 +168,7 @@ def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
     return {node.id for node in names if isinstance(node.ctx, context)}
 
 
-def parse_without_comments(text: str) -> str:
+def normalize_source(text: str) -> str:
     """The text without comments, docstrings, annotations of arguments, and how it is set."""
     try:
         tree = ast.parse(text)

@@ -9,7 +9,7 @@ import numpy as np
 
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
-from brns.runs.paths import atomic_directory, check_place, require_integer, resolve_out
+from brns.runs.paths import atomic_directory, check_output_folder, require_integer, resolve_out
 from brns.runs.record import Record
 from brns.runs.remaking import GENOTYPE, can_remake, warn_unless_exact
 from brns.runs.sources import Source, difference
@@ -102,7 +102,7 @@ def fork(
     facts.forked = metadata.Forked(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed
     )
-    check_place(out)
+    check_output_folder(out)
     with atomic_directory(out) as folder:
         store = Store(folder)
         metadata.write(store, facts)

@@ -17,7 +17,7 @@ from brns.runs.files import RecordError
 from brns.runs.opening import WRITERS, begin, check_same_arguments, reopen
 from brns.runs.paths import (
     Seeds,
-    check_place,
+    check_output_folder,
     require_integer,
     resolve_out,
     resolve_seeds,
@@ -185,7 +185,7 @@ def _prepare(
     if exist == "resume" and find_runs(path):
         check_same_arguments(path, records(path), numbers, stride, genotypes)
         return path, functools.partial(reopen, path, search, total, accept_edits)
-    check_place(path)
+    check_output_folder(path)
     facts = metadata.new(search, numbers, total, stride, genotypes, name)
     folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
     return path, functools.partial(begin, path, folders, search, facts)

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import pydantic
 
-from brns.experiments.names import describe_for_cli
+from brns.experiments.names import name_search_and_changes
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
-from brns.runs.provenance import describe_process
+from brns.runs.provenance import collect_provenance
 from brns.runs.remaking import Keep
 from brns.runs.seeds import count_parallel_batches
 from brns.runs.sources import Source, find_changed_code_values
@@ -61,12 +61,12 @@ class Session(pydantic.BaseModel):
     status: Status = "running"
     reason: str = ""
     """of a session that failed, the error"""
-    provenance: dict[str, Any] = pydantic.Field(default_factory=describe_process)
+    provenance: dict[str, Any] = pydantic.Field(default_factory=collect_provenance)
     """the command, commit, machine, device and versions"""
 
     def differences_here(self) -> dict[str, tuple[Any, Any]]:
         """What of its machine, versions and options is otherwise here: name to both."""
-        changed = diff(self.provenance, describe_process())
+        changed = diff(self.provenance, collect_provenance())
         return {name: both for name, both in changed.items() if name not in ALIKE}
 
 
@@ -167,7 +167,7 @@ def new(
         format=11,
         id="",
         experiment=part_to_json(search),
-        **describe_for_cli(search, name)._asdict(),
+        **name_search_and_changes(search, name)._asdict(),
         behavior_space={
             "low": np.asarray(space.low).tolist(),
             "high": np.asarray(space.high).tolist(),
@@ -179,7 +179,7 @@ def new(
         checkpoint_every=checkpoint_every,
         genotypes=genotypes,
         sources=Source(search).texts,
-        **describe_process(),
+        **collect_provenance(),
     )
     by_seed = [{"seed": seed, "id": secrets.token_hex(8)} for seed in seeds]
     return [first.model_copy(update=facts, deep=True) for facts in by_seed]

@@ -22,7 +22,7 @@ from brns.runs.active import ActiveRun
 from brns.runs.files import RecordError
 from brns.runs.metadata import Edit
 from brns.runs.paths import atomic_directory, require_integer
-from brns.runs.provenance import describe_process
+from brns.runs.provenance import collect_provenance
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
 from brns.runs.seeds import to_host
@@ -108,7 +108,7 @@ def reopen(
         )
         LOG.warning("%s", escape_control(text))
     elsewhere = [record for record in existing if edited or record.elsewhere]
-    leave_out_missing_seeds(existing)
+    mark_missing_seeds(existing)
     runs = [ActiveRun.read(record, at, total) for record in existing]
     session = metadata.Session(after=at)
     for run in runs:
@@ -148,7 +148,7 @@ def check_same_arguments(
 def check_same_draws(run: Record) -> None:
     """A `RecordError` where JAX would draw other random numbers here than the run's."""
     was = _drawing_words(run.metadata.xla_flags)
-    here = _drawing_words(describe_process()["xla_flags"])
+    here = _drawing_words(collect_provenance()["xla_flags"])
     if was != here:
         raise RecordError(
             f"{run.path} was begun with {was or 'the usual modes of JAX'}, and here are "
@@ -199,7 +199,7 @@ def last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
     raise RecordError(f"{path} has no state to go on from{which}: {others}start anew")
 
 
-def leave_out_missing_seeds(runs: Sequence[Record]) -> None:
+def mark_missing_seeds(runs: Sequence[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     present = [run.seed for run in runs]
     if missing := sorted(set(runs[0].metadata.together) - set(present)):

@@ -79,7 +79,7 @@ def check_free(out: Path) -> None:
         raise RecordError(f"{out} exists already{advice}{ELSEWHERE}")
 
 
-def check_place(out: Path) -> None:
+def check_output_folder(out: Path) -> None:
     """A `RecordError` where no run can be made, before anything is computed for it.
 
     A run is made beside its place and then renamed, which needs a folder around it that can be

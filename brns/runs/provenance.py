@@ -24,7 +24,7 @@ JAX_DEFAULTS = {
 PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
-def describe_process() -> dict[str, Any]:
+def collect_provenance() -> dict[str, Any]:
     """The command, commit, machine, device and versions of this process, and in `xla_flags` JAX's
     unusual settings too, which change rounding and random numbers.
     """
@@ -98,7 +98,7 @@ def _processor() -> str:
 
 
 def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each different answer of `describe_process` once, with the names of who gave it as `rows`."""
+    """Each different provenance once, with the names of who gave it as `rows`."""
     groups: dict[str, dict[str, Any]] = {}
     for name, answer in answers:
         group = groups.setdefault(json.dumps(answer, sort_keys=True), {**answer, "rows": []})
@@ -108,7 +108,7 @@ def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[di
 
 
 def text(facts: Mapping[str, Any]) -> str:
-    """What made something in Markdown, whatever of `describe_process` is known of it."""
+    """What made something in Markdown, whatever of `collect_provenance` is known of it."""
     parts = [f"Commit {facts.get('commit') or 'unknown'}"]
     if facts.get("versions"):
         parts.append(", ".join(f"{name} {version}" for name, version in facts["versions"].items()))

@@ -33,7 +33,7 @@ from brns.runs.code import (
     find_own_modules,
     find_variables,
     is_own,
-    parse_without_comments,
+    normalize_source,
     read_code,
     read_module_assignments,
     read_source,
@@ -312,7 +312,7 @@ def difference(
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):
         was, text = before.get(name, ""), now.texts.get(name, "")
-        if name not in changing and parse_without_comments(was) != parse_without_comments(text):
+        if name not in changing and normalize_source(was) != normalize_source(text):
             lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
             visible = list(lines)[2:]
             more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []

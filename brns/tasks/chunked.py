@@ -26,6 +26,7 @@ from jaxtyping import Array, Key, UInt32
 from brns.checks.generations import SKIP
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Evaluation, Task
+from brns.core.box import is_in_reach
 from brns.settings.description import part_to_json
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
@@ -102,7 +103,7 @@ class Chunked(Wrapper):
         return Packed(hashlib.sha256(content).hexdigest(), content)
 
     @functools.cached_property
-    def reasons(self) -> dict[tuple[bytes, bytes], str]:
+    def failure_reasons(self) -> dict[tuple[bytes, bytes], str]:
         """Why individuals failed, by genotype and key, until a record asks."""
         return {}
 
@@ -124,7 +125,7 @@ class Chunked(Wrapper):
                 packed = self._pickled_task
                 return self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
             if self.failures:
-                return _call_now(lambda: worker.evaluate(request, self.task, part, seed))
+                return _call_now(lambda: worker.evaluate_and_time(request, self.task, part, seed))
             return _call_now(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
@@ -135,7 +136,7 @@ class Chunked(Wrapper):
         finally:
             for row, text in batch.reasons.items():
                 if text != worker.MARKED:
-                    self.reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
+                    self.failure_reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
         if self.executor and batch.seconds < QUICK * len(chunks):
             _tell_once(
                 f"{self._evaluate_name} is quicker than a chunk's way to a worker and back: take "
@@ -254,7 +255,7 @@ class Batch:
         for row in rows.start + np.flatnonzero(part.failed):
             self.reasons[int(row)] = worker.MARKED
         if finite:
-            sound = self.space.reaches(np.asarray(part.descriptor)) & np.isfinite(part.fitness)
+            sound = is_in_reach(np.asarray(part.descriptor), self.space) & np.isfinite(part.fitness)
             for row in rows.start + np.flatnonzero(~sound & ~np.asarray(part.failed)):
                 numbers = np.append(self.columns.descriptor[row], self.columns.fitness[row])
                 self.fail(int(row), f"a descriptor or fitness not finite or too far: {numbers}")
@@ -271,9 +272,9 @@ def pop_failure_reasons(
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
     request = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]
-    texts = [task.reasons.get(cause, worker.MARKED) for cause in request]
+    texts = [task.failure_reasons.get(cause, worker.MARKED) for cause in request]
     for cause in request:
-        task.reasons.pop(cause, None)
+        task.failure_reasons.pop(cause, None)
     return texts
 
 

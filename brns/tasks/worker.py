@@ -135,10 +135,10 @@ def _last_line(error: BaseException) -> str:
 
 
 def evaluate_packed(
-    request: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
+    description: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
     """Evaluate a chunk by a task that comes with it, or was unpacked here before; gives the seconds
-    that it took, too. The request says in words what is evaluated, for errors.
+    that it took, too. The description says in words what is evaluated, for errors.
 
     A `WorkerError` where this process is a fork of the search's, or cannot take the task; an
     `EvaluationError` where the task raises.
@@ -152,11 +152,11 @@ def evaluate_packed(
     if digest not in _tasks:
         unpack(digest, content)
     task = _tasks[digest] = _tasks.pop(digest)
-    return evaluate(request, task, genotypes, seed)
+    return evaluate_and_time(description, task, genotypes, seed)
 
 
-def evaluate(
-    request: str, task: Task, genotypes: np.ndarray, seed: Seed
+def evaluate_and_time(
+    description: str, task: Task, genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
     """What a task says about one chunk, as `evaluate_packed` gives it."""
     began = time.perf_counter()
@@ -164,7 +164,7 @@ def evaluate(
         evaluation = evaluate_chunk(task, genotypes, seed)
         return evaluation, time.perf_counter() - began
     except (Exception, SystemExit) as error:  # as text: the task's own might not be picklable
-        failed = EvaluationError(f"{request} raised {_last_line(error)}")
+        failed = EvaluationError(f"{description} raised {_last_line(error)}")
         failed.add_note(f"In the worker:\n{_task_traceback(error)}")
     raise failed
 

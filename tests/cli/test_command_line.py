@@ -18,7 +18,7 @@ from shell import RUN, SHORT, call
 import brns
 from brns import Record
 from brns.cli.conclusion import count_errors, interpret_measures
-from brns.cli.sources import class_settings, settings_of
+from brns.cli.sources import read_class_settings, settings_of
 from brns.cli.user_code import default_out, name_resume
 from brns.metrics.measures import summary
 from brns.settings.configuration import settings
@@ -156,7 +156,7 @@ def test_settings_read_without_an_import_are_those_of_the_classes():
         defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
         expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
         assert settings_of(part) == expected
-    sizes = class_settings("NoveltySearch")
+    sizes = read_class_settings("NoveltySearch")
     assert list(sizes) == list(settings(brns.NoveltySearch))
     assert sizes["population_size"].default == 100
 

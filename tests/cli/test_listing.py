@@ -15,7 +15,7 @@ from worlds import Identity
 from brns import ArchiveKNN, NoveltySearch
 from brns.cli.listing import batches_below, list_runs, print_runs
 from brns.experiments import make_search
-from brns.experiments.names import describe_for_cli
+from brns.experiments.names import name_search_and_changes
 from brns.experiments.overrides import apply_overrides
 from brns.settings.parts import SettingsError, parts
 from brns.tasks.chunked import Chunked
@@ -104,15 +104,15 @@ def test_a_folder_of_runs_is_runs_and_batches(runs, tmp_path):
 
 def test_a_search_and_its_settings_are_called_what_was_typed():
     for typed in itertools.product(parts("world"), parts("estimator", "preset")):
-        assert describe_for_cli(make_search(*typed)) == (*typed, {})
+        assert name_search_and_changes(make_search(*typed)) == (*typed, {})
     typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
     changes = [f"{name}={value}" for name, value in typed.items()]
     search = apply_overrides(make_search("arm", "paper"), changes)
-    assert describe_for_cli(search, "paper") == ("arm", "paper", typed)
+    assert name_search_and_changes(search, "paper") == ("arm", "paper", typed)
     chunked = dataclasses.replace(search, task=Chunked(search.task))
-    assert describe_for_cli(chunked, "paper") == describe_for_cli(search, "paper")
+    assert name_search_and_changes(chunked, "paper") == name_search_and_changes(search, "paper")
     own = NoveltySearch(Identity(), ArchiveKNN(additions=200))
-    assert describe_for_cli(own) == ("Identity", "archive", {"estimator.additions": 200})
+    assert name_search_and_changes(own) == ("Identity", "archive", {"estimator.additions": 200})
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):

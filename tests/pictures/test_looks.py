@@ -183,9 +183,7 @@ def test_the_table_says_of_which_worlds_each_figure_is():
 
 
 def test_a_notebook_shows_a_figure_by_itself():
-    with Image.open(
-        io.BytesIO(style.NotebookFigure(figsize=(2, 1), dpi=50)._repr_png_())
-    ) as picture:
+    with Image.open(io.BytesIO(style.StyledFigure(figsize=(2, 1), dpi=50)._repr_png_())) as picture:
         assert picture.size == (100, 50)
 
 

@@ -35,10 +35,10 @@ def test_a_repository_that_only_surrounds_brns_is_not_its_commit(tmp_path, monke
 
 def test_a_run_names_its_device_and_what_the_compiler_was_told(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
-    facts = provenance.describe_process()
+    facts = provenance.collect_provenance()
     assert facts["xla_flags"] == "--xla_cpu_enable_fast_math=false"
     with jax.enable_x64(True), jax.threefry_partitionable(False):
-        flags = provenance.describe_process()["xla_flags"]
+        flags = provenance.collect_provenance()["xla_flags"]
     assert flags.endswith("=false jax_threefry_partitionable=False jax_enable_x64=True")
     (device, *_) = jax.devices()
     kind = f" ({device.device_kind})" if device.device_kind != device.platform else ""

@@ -192,7 +192,7 @@ def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, mo
     )
     words = {"raises": "worlds.py", "nan": "not finite", "dies": "-9", "hangs": "timeout=2.0"}
     assert words[fault] in text
-    assert not task.reasons
+    assert not task.failure_reasons
 
 
 def test_without_workers_too_and_more_than_may_fail_end_the_run():

@@ -75,7 +75,7 @@ class Tables(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def tables(obstacles: bytes) -> Tables:
+def build_collision_tables(obstacles: bytes) -> Tables:
     """The tables of a map of k x k bytes, True for wall; the same for equal maps."""
     k = math.isqrt(len(obstacles))
     # Beside the map all is wall.

@@ -14,7 +14,16 @@ from jaxtyping import Array, Bool, Float, Key, UInt
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
-from brns.tasks.maze.map import BEARINGS, PIXEL, PIXELS, RANGE, REACH, Tables, rooms, tables
+from brns.tasks.maze.map import (
+    BEARINGS,
+    PIXEL,
+    PIXELS,
+    RANGE,
+    REACH,
+    Tables,
+    build_collision_tables,
+    rooms,
+)
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import COLOURS, Area, Scene, plain
 
@@ -72,7 +81,7 @@ class DeceptiveMaze(eqx.Module):
             self.bitmap = tuple("".join(np.where(row, "#", ".")) for row in self.bitmap)
         elif self.bitmap is not None:
             self.bitmap = tuple(self.bitmap)
-        self.tables = tables(self.obstacles.tobytes())
+        self.tables = build_collision_tables(self.obstacles.tobytes())
 
     def __check_init__(self):
         x, y, heading = self.start
