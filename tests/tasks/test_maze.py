@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import binary_erosion
 
 from brns.tasks.maze import rules as module
+from brns.tasks.maze.map import build_collision_tables
 from brns.tasks.maze.rules import POLICY, DeceptiveMaze
 
 pytestmark = pytest.mark.usefixtures("users_compiler")
