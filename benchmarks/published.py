@@ -92,8 +92,8 @@ over seeds.
 With 10, 20 and 50 measures, each of a group of genes,
 the cells are the 10,000 of a centroidal tessellation of the box.
 
-Grids and crossover were also chosen with these tables in view (`worlds/README.md` says how), so that
-they are no held-out evidence.
+Grids and crossover were also chosen with these tables in view (`worlds/README.md` says how), so
+that they are no held-out evidence.
 
 *Shuffled*: genes of one measure are neighbours, and two-point crossover keeps neighbours together;
 here they lie in a random order.
