@@ -17,10 +17,17 @@ from collections.abc import Generator, Mapping
 from importlib.machinery import PathFinder
 from typing import Any
 
+from brns.settings.description import get_attribute
+
 LIBRARY = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 INSTALLED = ("site-packages", "dist-packages")
+MUTATORS = {
+    *("add", "append", "clear", "discard", "extend", "insert"),
+    *("pop", "popitem", "remove", "setdefault", "update"),
+}
+"""methods that change a collection"""
 
 
 def is_own(thing: Any) -> bool:
@@ -30,7 +37,7 @@ def is_own(thing: Any) -> bool:
         file = thing.__code__.co_filename
     else:
         is_module = isinstance(thing, types.ModuleType)
-        name = getattr(thing, "__name__" if is_module else "__module__", None)
+        name = get_attribute(thing, "__name__" if is_module else "__module__")
         file = getattr(sys.modules.get(str(name)), "__file__", None)
     return isinstance(name, str) and _is_own_file(name, file)
 
@@ -101,6 +108,49 @@ def find_assigned(code: types.CodeType, instruction: str) -> set[str]:
     """
     steps = itertools.chain.from_iterable(map(dis.get_instructions, _iterate_codes(code)))
     return {step.argval for step in steps if step.opname == instruction}
+
+
+def find_mutated(text: str) -> set[str]:
+    """The names of variables and attributes of which a function's text changes what they hold:
+    `seen[key] = 1`, `self.log.append(1)`.
+    """
+    names = set()
+    for node in ast.walk(_parse(text)):
+        target = None
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            target = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            target = node.func.value if node.func.attr in MUTATORS else None
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        names.add(getattr(target, "id", getattr(target, "attr", "")))
+    return names
+
+
+def find_begun(text: str) -> dict[str, bool]:
+    """The attributes that an initializer's text assigns, to whether it tells their value: `None`,
+    `0`, `[]`, `dict()`.
+    """
+    begun: dict[str, bool] = {}
+    for node in ast.walk(_parse(text)):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=False))
+            for each, value in pairs:
+                names = [inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)]
+                if isinstance(each, ast.Attribute):
+                    told = {"dict", "list", "set"}.issuperset(names)
+                    begun[each.attr] = told and begun.get(each.attr, True)
+    return begun
+
+
+def _parse(text: str) -> ast.Module:
+    """The text, or nothing where it is none of Python's, such as part of a line."""
+    with contextlib.suppress(SyntaxError):
+        return ast.parse(text)
+    return ast.Module([], [])
 
 
 def find_imports(code: types.CodeType, package: str) -> Generator[str, None, None]:

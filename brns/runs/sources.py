@@ -14,6 +14,7 @@ import functools
 import hashlib
 import inspect
 import pathlib
+import re
 import sys
 import types
 from collections.abc import Callable, Collection, Mapping
@@ -27,7 +28,9 @@ from jax.core import Tracer
 from brns.runs.code import (
     extract_assignments,
     find_assigned,
+    find_begun,
     find_imports,
+    find_mutated,
     find_names,
     find_own_file,
     find_own_modules,
@@ -39,7 +42,12 @@ from brns.runs.code import (
     read_source,
 )
 from brns.search import NoveltySearch
-from brns.settings.description import attributes_of, is_library_value, part_to_json
+from brns.settings.description import (
+    attributes_of,
+    get_attribute,
+    is_library_value,
+    part_to_json,
+)
 from brns.tasks.chunked import innermost
 
 PLAIN = bool | int | float | complex | str | bytes | None
@@ -77,13 +85,20 @@ class Source:
         self._attributes: dict[str, Callable[[], None]] = {}
         """the same of an attribute of a class"""
         self._assigned_globals: set[str] = set()
-        """what functions assign"""
+        """what functions assign, or change what it holds"""
         self._assigned_attributes: set[str] = set()
+        self._begun: dict[str, bool] = {}
+        """attributes that initializers assign to whether their text tells the value"""
+        self._folders: set[str] = set()
+        """of modules, and their parents"""
+        self._partly_own: set[str] = set()
+        """attributes of objects whose classes are partly another package's"""
         task = innermost(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
             self._collect(part)
         self._collect_registration(task)
         self._leave_out_state()
+        self._leave_out_places()
 
     @functools.cached_property
     def texts(self) -> dict[str, str]:
@@ -97,11 +112,13 @@ class Source:
         return texts
 
     def _leave_out_state(self) -> None:
-        """Of what functions assign, such as a model that is loaded when it is first needed, leave
+        """Of what functions change, such as a model that is loaded when it is first needed, leave
         out the value: how it begins counts. Of an attribute without lines only its value tells.
         """
         for path, collect_lines in list(self._globals.items()):
-            if path.rpartition(".")[2] in self._assigned_globals:
+            prefix, _, name = path.rpartition(".")
+            assigned = name in self._assigned_globals
+            if assigned or (prefix and name in self._assigned_attributes):
                 self._leave_out_value(path)
                 collect_lines()
         for path, collect_lines in list(self._attributes.items()):
@@ -110,6 +127,20 @@ class Source:
                 if lines := self.made.get(path):
                     self._leave_out_value(path)
                     self.made[path] = lines
+        for path in set(self.values) - set(self._attributes):  # of objects
+            name = path.rpartition(".")[2]
+            told = self._begun.get(name) or path in self._partly_own
+            if told and name in self._assigned_attributes:
+                self._leave_out_value(path)
+
+    def _leave_out_places(self) -> None:
+        """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
+        part of a temporary folder's name.
+        """
+        folders = sorted(self._folders, key=len, reverse=True)
+        pattern = re.compile(rf"({'|'.join(map(re.escape, folders))})(?![^/'])")
+        for name, text in self.values.items() if folders else ():
+            self.values[name] = re.sub(r"\btmp[a-z0-9_]{8}\b", "tmp", pattern.sub("...", text))
 
     def _leave_out_value(self, path: str) -> None:
         for table in (self.values, self.made):
@@ -129,14 +160,16 @@ class Source:
             for field in dataclasses.fields(thing):  # of an object the settings tell its values
                 for default in (field.default, field.default_factory):
                     self._collect(default, f"{thing.__qualname__}.{field.name}")
+        if not isinstance(thing, type) and is_own(type(thing)):  # a member of an IntEnum's too
+            self._collect(type(thing))
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         self._seen[id(thing)] = thing
-        if not isinstance(thing, type) and is_own(type(thing)):
-            self._collect(type(thing))
         if isinstance(thing, Mapping):
             self._collect_all({f"{key}": value for key, value in thing.items()}, name)
-            self._collect(getattr(thing, "default_factory", None))
+            self._collect(get_attribute(thing, "default_factory"))
+        elif isinstance(thing, np.ndarray):
+            self._collect(thing.tolist() if thing.dtype.hasobject else None)
         elif isinstance(thing, tuple | list | set | frozenset):
             self._collect_all({f"{row}": value for row, value in enumerate(thing)}, name)
         elif isinstance(thing, functools.partial | functools.partialmethod):
@@ -147,23 +180,29 @@ class Source:
             self._collect(thing.__self__, name or type(thing.__self__).__qualname__)
         elif isinstance(thing, Wrapped):
             for part in ("func", "fget", "fset", "fdel", "__func__"):
-                self._collect(getattr(thing, part, None))
+                self._collect(get_attribute(thing, part))
         elif isinstance(thing, type):
             self._collect_class(thing)
-        elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
+        elif isinstance(thing, types.FunctionType) or get_attribute(thing, "__wrapped__"):
             own = isinstance(thing, types.FunctionType) and is_own(thing)
             if own:
                 self._collect_function(thing)
-            if hasattr(thing, "__wrapped__"):
-                self._collect(thing.__wrapped__, name)
-            self._collect_all(getattr(thing, "__dict__", {}), thing.__qualname__ if own else "")
+            if (wrapped := get_attribute(thing, "__wrapped__")) is not None:
+                self._collect(wrapped, name)
+            inner = get_attribute(thing, "__dict__") or {}
+            self._collect_all(inner, thing.__qualname__ if own else "")
         elif is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._collect_attributes(thing, name)
+        elif (inner := get_attribute(thing, "unwrapped")) is not None:  # of Gymnasium
+            spec = get_attribute(thing, "spec")
+            told = {part: get_attribute(spec, part) for part in ("id", "kwargs")}
+            self._collect_all(told, name and f"{name}.spec")
+            self._collect(inner, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
-            inner = getattr(thing, "__dict__", {}).items()
+            inner = (get_attribute(thing, "__dict__") or {}).items()
             self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
-            if hasattr(thing, "__self__"):  # a method of a list, say
-                self._collect(thing.__self__, name)
+            if (owner := get_attribute(thing, "__self__")) is not None:  # of a list's method, say
+                self._collect(owner, name)
 
     def _collect_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
@@ -173,10 +212,23 @@ class Source:
     def _collect_attributes(self, thing: Any, name: str) -> None:
         """Add what an object holds, with those values that no setting of the search tells.
 
-        Objects whose classes are partly another package's change by code that is not looked at.
+        Objects whose classes are partly another package's change by code that is not looked at: of
+        these the values are numbers and texts that initializers of the user's assign.
         """
         inner = attributes_of(thing)
         if not _is_settings(thing):
+            kinds = [each for each in type(thing).__mro__ if is_own(each)]
+            written = [vars(each).get(name) for each in kinds for name in INITIALIZERS]
+            functions = [each for each in written if isinstance(each, types.FunctionType)]
+            assigned = [find_assigned(each.__code__, "STORE_ATTR") for each in functions]
+            told = {
+                key: value
+                for key, value in inner.items()
+                if isinstance(value, PLAIN) and key in set().union(*assigned)
+            }
+            name = name or type(thing).__qualname__
+            self._partly_own |= {f"{name}.{key}" for key in told}
+            self._collect_all(told, name)
             self._collect_all(inner)
         elif name:
             self._collect_all(inner, name)
@@ -188,8 +240,8 @@ class Source:
 
     def _collect_registration(self, task: Any) -> None:
         """Add what a program registered with Gymnasium under the id that a task has."""
-        spec: Any = getattr(task, "spec", None)
-        entry: Any = getattr(spec, "entry_point", None)
+        spec: Any = get_attribute(task, "spec")
+        entry: Any = get_attribute(spec, "entry_point")
         if isinstance(entry, str) and (module := sys.modules.get(entry.partition(":")[0])):
             entry = getattr(module, entry.partition(":")[2], None)
         if entry is not None and is_own(entry):
@@ -236,9 +288,14 @@ class Source:
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         names, attributes = find_names(code)
-        self._assigned_globals |= find_assigned(code, "STORE_GLOBAL")
+        text = read_code(function)
+        mutated = find_mutated(text)
+        self._assigned_globals |= find_assigned(code, "STORE_GLOBAL") | (mutated & names)
         if function.__name__ not in INITIALIZERS:
-            self._assigned_attributes |= find_assigned(code, "STORE_ATTR")
+            self._assigned_attributes |= find_assigned(code, "STORE_ATTR") | (mutated & attributes)
+        else:
+            for attribute, constant in find_begun(text).items():
+                self._begun[attribute] = constant and self._begun.get(attribute, True)
         self._collect_globals(function.__globals__, names, attributes)
         self._collect_imports(code, function.__globals__.get("__package__") or "")
 
@@ -262,6 +319,8 @@ class Source:
         """Add what has one of these names in a module, with the lines that make an object; of a
         module in it what is among the attributes.
         """
+        if file := module.get("__file__"):
+            self._folders |= {str(each) for each in list(pathlib.Path(file).parents)[:2]}
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name
             self._collect_used(path, value, attributes)
@@ -345,7 +404,7 @@ def _is_plain_value(value: Any) -> bool:
         return False
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
-    if hasattr(value, "__name__") or _is_settings(value):
+    if get_attribute(value, "__name__") is not None or _is_settings(value):
         return False
     if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
         return False
@@ -368,7 +427,7 @@ def _is_alias(name: str, value: Any) -> bool:
     """Whether a name is another one's of a function or class: `measure = np.hypot`."""
     if not callable(value) or isinstance(value, functools.partial):
         return False
-    original = getattr(value, "__name__", None)
+    original = get_attribute(value, "__name__")
     return isinstance(original, str) and original != name.rpartition(".")[2]
 
 

@@ -8,6 +8,7 @@ import enum
 import functools
 import hashlib
 import importlib
+import inspect
 import io
 import json
 import operator
@@ -61,7 +62,7 @@ def part_to_json(part: Any) -> Any:
     elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
         inner = {}
     elif function := _qualified_name(part):
-        owner = getattr(part, "__self__", None)  # of a bound method
+        owner = get_attribute(part, "__self__")  # of a bound method
         told = owner is not None and (is_library_value(owner) or is_array(owner))
         return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
     else:
@@ -114,7 +115,7 @@ def _array_from_json(description: Mapping[str, Any]) -> Any:
 
 def _qualified_name(part: Any) -> str | None:
     """The name of a class, a module, or a function of any kind; other objects have none."""
-    name = getattr(part, "__qualname__", None) or getattr(part, "__name__", None)
+    name = get_attribute(part, "__qualname__") or get_attribute(part, "__name__")
     by_name = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
     return name if by_name else None
 
@@ -132,14 +133,27 @@ def _settings_of(part: Any) -> dict[str, Any]:
     return values if told_by_private and _compares_by_value(part) else public
 
 
+def get_attribute(thing: Any, name: str, default: Any = None) -> Any:
+    """An attribute, without a user's `__getattr__`, which may raise anything or make what it is
+    asked for.
+    """
+    dynamic = hasattr(type(thing), "__getattr__")
+    if dynamic and inspect.getattr_static(thing, name, default) is default:
+        return default
+    try:
+        return getattr(thing, name, default)
+    except Exception:  # of a property
+        return default
+
+
 def attributes_of(thing: Any) -> dict[str, Any]:
     """What an object holds, by name, in its `__dict__` and its slots."""
-    attributes = dict(getattr(thing, "__dict__", {}))
+    attributes = dict(get_attribute(thing, "__dict__") or {})
     for each in type(thing).__mro__:
         slots = getattr(each, "__slots__", ())
         for slot in [slots] if isinstance(slots, str) else slots:
-            if hasattr(thing, slot):
-                attributes[slot] = getattr(thing, slot)
+            if (value := get_attribute(thing, slot, thing)) is not thing:
+                attributes[slot] = value
     return attributes
 
 
@@ -202,7 +216,8 @@ def public_fields(part: Any) -> list[dataclasses.Field]:
 def is_array(thing: Any) -> bool:
     """Whether NumPy has it as an array; Gymnasium's spaces too have a shape and a dtype."""
     parts = ("__array__", "dtype", "shape")
-    return all(hasattr(thing, part) for part in parts) and not isinstance(thing, type)
+    has_all = all(get_attribute(thing, part) is not None for part in parts)
+    return has_all and not isinstance(thing, type)
 
 
 def refuse_unrecorded(part: Any, name: str) -> None:
@@ -220,7 +235,7 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         refuse_unrecorded(list(part), name)
     elif isinstance(part, tuple | list | Set):
         inner = {f"{row}": value for row, value in enumerate(part)}
-    elif _is_generator(source := getattr(part, "__self__", part)):
+    elif _is_generator(source := get_attribute(part, "__self__") or part):
         raise SettingsError(
             f"{name} draws from a {type(source).__name__}, and a run that is resumed would draw "
             "from its beginning again: give a list; for random numbers make in evaluate "

@@ -249,6 +249,34 @@ def use(x):
     parts = [np.random.default_rng(GAIN)]
 def use(x):
     return Arm.parts[0].normal(x)""",
+    "an environment of one's own in a package's": """class Env(gymnasium.Env):
+    def __init__(self, gain):
+        self.gain, self.steps = gain, 0
+    def step(self, action):
+        self.steps += 1
+        return self.gain
+made = gymnasium.wrappers.TimeLimit(Env(GAIN), 9)
+def use(x, made=made):
+    return made.step(x)""",
+    "an argument of a package's environment": """class World:
+    def __init__(self, gain):
+        self.made = gymnasium.make("Pendulum-v1", g=gain)
+world = World(GAIN)
+def use(x):
+    return world.made.step(x)""",
+    "a method of a whole number": """import enum
+class Ground(enum.IntEnum):
+    STEEP = 1
+    def slope(self):
+        return literal
+def use(x, ground=Ground.STEEP):
+    return ground.slope() * x""",
+    "an array of functions": "use = functools.partial(max, np.array([lambda x: literal * x]))",
+    "a dictionary with dots": """class Config(dict):
+    __getattr__ = dict.__getitem__
+config = Config(gain=GAIN)
+def use(x):
+    return config.gain * x""",
     "a generator's function": """def count():
     yield literal
 steps = count()
@@ -372,6 +400,54 @@ def use(x):
         edited = text.replace(line, line.replace("None", "1.0"))
         use = loaded(tmp_path, "own", edited, monkeypatch).use
         assert list(difference(before, Source(search(Own(use))))) == [name]
+
+
+def test_what_is_kept_when_it_is_first_needed_is_no_code(tmp_path, monkeypatch):
+    """As in a second run of a process, in which it is there already."""
+    text = """
+import numpy as np
+table = {}
+log = []
+class Model:
+    def __init__(self, gain):
+        self.weights, self.gain, self.log = None, gain, []
+    def run(self, x):
+        if self.weights is None:
+            self.weights = np.ones(3)
+        self.log.append(self.gain)
+        return self.weights[0] * x
+MODEL = Model(1.0)
+def use(x):
+    if "t" not in table:
+        table["t"] = 2.0
+    log.append(1)
+    return MODEL.run(x) * table["t"]
+"""
+    use = loaded(tmp_path, "own", text, monkeypatch).use
+    before = Source(search(Own(use))).texts
+    use(1.0)
+    assert difference(before, Source(search(Own(use)))) == {}
+    for line, name in ((("Model(1.0)", "Model(2.0)"), "MODEL.gain"), (("{}", "{1: 2}"), "table")):
+        use = loaded(tmp_path, "own", text.replace(*line), monkeypatch).use
+        assert list(difference(before, Source(search(Own(use))))) == [name]
+
+
+def test_where_a_project_lies_is_no_code(tmp_path, monkeypatch):
+    text = """
+import pathlib, tempfile
+HERE = pathlib.Path(__file__).parent
+TEXT, SCRATCH = f"{HERE}/robot.xml", tempfile.mkdtemp()
+def use(x):
+    return HERE, TEXT, SCRATCH
+"""
+    sources = []
+    for name in ("laptop", "cluster"):
+        (tmp_path / name).mkdir()
+        module = loaded(tmp_path / name, "own", text, monkeypatch)
+        sources.append(Source(search(Own(module.use))))
+    assert difference(sources[0].texts, sources[1]) == {}
+    edited = loaded(tmp_path / "laptop", "own", text.replace("robot", "ant"), monkeypatch)
+    assert list(difference(sources[0].texts, Source(search(Own(edited.use))))) == ["TEXT"]
 
 
 def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
