@@ -96,7 +96,7 @@ class Offspring(NamedTuple):
     operator: Int[Array, " n"]
     """which operator of a `MixedMutation` made it"""
     asked: UInt32[Array, " n"]
-    """a checksum of the state that they were asked of"""
+    """a checksum of the state that they were asked of, plus the number of the row"""
 
 
 class NoveltySearch(eqx.Module):
@@ -184,7 +184,10 @@ class NoveltySearch(eqx.Module):
         _check_given(self, key)
         draw, evaluate, estimate = keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
-        genotype = self.founders(draw, n, space)
+        try:
+            genotype = self.founders(draw, n, space)
+        except TypeError as error:
+            raise ValueError(f"founders, called with (key, n, box), raised {error!r}") from error
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_inside("founders", self.founders, genotype, space)
@@ -211,8 +214,10 @@ class NoveltySearch(eqx.Module):
             The state after the generation, and who was born and who survived.
         """
         _check_given(self, key, state)
-        step = _step_jit if self.task.traceable else _step
-        return step(self, state, key)
+        if not self.task.traceable:
+            return _step(self, state, key)
+        with compiling("task, estimator and select", self):  # what only lowering finds
+            return _step_jit(self, state, key)
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn with replacement.
@@ -268,24 +273,20 @@ class NoveltySearch(eqx.Module):
                     f"{np.shape(column)} ({name}). Name those that could not be evaluated in "
                     "Evaluation.failed"
                 )
-        known = is_traced((state, offspring)) or (offspring.asked == _compute_checksum(state)).all()
-        if not known:
-            raise ValueError(
-                f"tell needs the offspring that ask gave of this very state, of generation "
-                f"{state.generation}; got some of another state, of this seed or another one"
-            )
+        if not is_traced((state, offspring)):
+            numbers = np.asarray(offspring.asked - _compute_checksum(state))
+            if sorted(numbers) == list(range(n)) and (numbers != np.arange(n)).any():
+                raise ValueError("tell needs the offspring in the order in which ask gave them")
+            if (numbers != np.arange(n)).any():
+                raise ValueError(
+                    f"tell needs the offspring that ask gave of this very state, of generation "
+                    f"{state.generation}, each once; got some of another state, or one twice"
+                )
         with explain_tracing(self.task):
             evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
-        after, generation = _tell(
-            self.estimator,
-            self.mixture,
-            self.select,
-            self.rescore_parents,
-            state,
-            offspring,
-            evaluation,
-            key,
-        )
+        settings = self.estimator, self.mixture, self.select, self.rescore_parents
+        with compiling("estimator and select", self):
+            after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
             check_generation(self, int(after.generation), generation)
         return after, generation
@@ -424,7 +425,7 @@ def draw_offspring(
     parents = take(state.population, drawn[best, jnp.arange(size)])
     genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
     mate = jnp.where(row >= 0, parents.id.at[row].get(mode="fill", fill_value=NOBODY), -1)
-    asked = jnp.full(size, _compute_checksum(state))
+    asked = _compute_checksum(state) + jnp.arange(size, dtype=jnp.uint32)
     return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator, asked)
 
 

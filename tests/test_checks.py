@@ -397,6 +397,9 @@ def test_our_operators_keep_their_contracts():
         ({"select": selects_on_the_host}, "select must be JAX code .* gave Tracer"),
         ({"mutate": Recombines(beyond_all)}, "a second parent of the offspring does not live in"),
         ({"select": before}, "rows, from 0 .* before let 1 individuals live on twice"),
+        ({"select": lambda p, n: np.argsort(p.novelty)[:n]}, "and select must be JAX code"),
+        ({"mutate": lambda key, g, box: (g, g)}, r"must give an array as one array.*got \(Jit"),
+        ({"founders": lambda key, n: n}, r"founders, called with \(key, n, box\), raised"),
     ],
 )
 def test_a_search_ends_where_an_operator_breaks_its_contract(part, message):

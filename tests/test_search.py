@@ -277,9 +277,12 @@ def test_offspring_are_told_once_and_to_no_older_state_or_one_of_another_seed(ru
     experiment, (old, state, after, *_) = search(), run[0]
     offspring = experiment.ask(state, KEY)
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
+    for rows, message in (([1, 0, 2, 3, 4, 5], "in the order in which"), ([0] * 6, "one twice")):
+        with pytest.raises(ValueError, match=message):
+            experiment.tell(state, take(offspring, jnp.array(rows)), evaluation, KEY)
     seed, _ = experiment.step(experiment.init(jax.random.key(7)), jax.random.key(7))
     for other, number in ((old, 0), (after, 2), (seed, 1)):
-        with pytest.raises(ValueError, match=rf"of this very state, of generation {number}; .* or"):
+        with pytest.raises(ValueError, match=rf"of this very state, of generation {number}, each once"):
             experiment.tell(other, offspring, evaluation, KEY)
 
 

@@ -86,7 +86,7 @@ def as_real_array(name: str, values: Any, error_start: str) -> Any:
     """
     try:
         column = values if isinstance(values, jax.Array) else np.asarray(values)
-    except ValueError:  # of rows of unequal length
+    except (ValueError, jax.errors.TracerArrayConversionError):  # rows of unequal length; a tuple
         raise ValueError(
             f"{error_start} {name} as one array, its rows of one shape; got {values!r:.80}"
         ) from None

@@ -122,8 +122,8 @@ class Novelty:
         scores = np.asarray(as_real_array("novelty", scores, "learn needs"), np.float32)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise ValueError(
-                f"novelty must be {len(rows)} finite numbers, one a descriptor; "
-                f"got shape {scores.shape}"
+                f"novelty must be {len(rows)} finite numbers, one a descriptor; got "
+                f"{scores!r:.80} of shape {scores.shape}"
             )
         if not len(rows):
             return

@@ -196,8 +196,11 @@ def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str
         Mean, standard deviation and number of seeds of each.
 
     Raises:
-        ValueError: for runs of different experiments.
+        ValueError: for runs of different experiments, and for two of one seed.
     """
+    seeds = [record.seed for record in records]
+    if len({*seeds}) < len(seeds):
+        raise ValueError(f"each seed counts once; got runs of the seeds {sorted(seeds)}")
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
     values: dict[str, list[float]] = {}

@@ -22,6 +22,9 @@ class Recorded(Protocol):
     def path(self) -> Any: ...
 
     @property
+    def seed(self) -> int: ...
+
+    @property
     def experiment(self) -> dict[str, Any]: ...
 
     @property

@@ -51,8 +51,8 @@ def explain_save_errors(path: Path) -> Generator[None, None, None]:
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not path.parent.exists():
             raise RecordError(
-                f"could not save {path}: {path.parent} is no longer there. If it was moved, what "
-                "was saved before is safe where it is now: resume it there"
+                f"could not save {path}: there is no folder {path.parent}. If it was moved, what "
+                "was saved before is safe where it is now: go on there"
             ) from error
         raise RecordError(
             f"could not save {path} ({error.strerror or error}). What was saved before is safe: "

@@ -137,6 +137,9 @@ def check_same_arguments(
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.genotypes}
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
     if seeds in (sorted(first.seeds), first.together) and requested == there:
+        if missing := sorted(set(seeds) - set(first.together)):
+            text = f"seeds {missing} are missing in {out} since it went on without them"
+            warnings.warn(escape_control(text), stacklevel=2)
         return
     was, wanted = format_overrides(there), format_overrides(requested)
     raise RecordError(

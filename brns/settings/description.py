@@ -235,7 +235,7 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         refuse_unrecorded(list(part), name)
     elif isinstance(part, tuple | list | Set):
         inner = {f"{row}": value for row, value in enumerate(part)}
-    elif _is_generator(source := get_attribute(part, "__self__") or part):
+    elif _is_generator(source := get_attribute(part, "__self__", part)):
         raise SettingsError(
             f"{name} draws from a {type(source).__name__}, and a run that is resumed would draw "
             "from its beginning again: give a list; for random numbers make in evaluate "

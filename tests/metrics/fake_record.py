@@ -32,7 +32,7 @@ class FakeRecord:
     """`history` is (offspring, survivors) of generations, `states` some states of the estimator."""
 
     def __init__(self, history, states=None, estimator=None, box=None):
-        self.path = "runs/fake"
+        self.path, self.seed = "runs/fake", 0
         self.failures = []
         self.experiment = {"task": {"name": "Fake"}}
         self.history, self.states = history, states or {}

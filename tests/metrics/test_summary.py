@@ -64,15 +64,22 @@ def test_founders_alone_have_neither_success_nor_parents():
 
 def test_over_seeds_by_hand():
     """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36. Only the first has a success."""
-    found = over_seeds([FakeRecord(family()), FakeRecord(family()[:1])])
+    records = [FakeRecord(family()), FakeRecord(family()[:1])]
+    records[1].seed = 1
+    found = over_seeds(records)
     assert found["coverage_survivors"] == pytest.approx((3 / 36, np.sqrt(2) / 36, 2))
     assert found["first_solved"][::2] == (2, 1)
     assert np.isnan(found["first_solved"].deviation)
 
 
+def test_a_seed_counts_once():
+    with pytest.raises(ValueError, match=r"each seed counts once; got runs of the seeds \[0, 0\]"):
+        over_seeds([FakeRecord(family()), FakeRecord(family())])
+
+
 def test_different_tasks_are_not_mixed():
     records = [FakeRecord(family()), FakeRecord(family())]
-    records[1].experiment = {"task": {"name": "Other"}}
+    records[1].experiment, records[1].seed = {"task": {"name": "Other"}}, 1
     with pytest.raises(ValueError, match="different experiments"):
         over_seeds(records)
 

@@ -215,6 +215,8 @@ def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it was said
         run(HOST, 4, out=part, seeds=[0, 2], exist="resume")
+    with pytest.warns(UserWarning, match=r"seeds \[1\] are missing in"):
+        run(HOST, 4, out=part, seeds=3, exist="resume")
     expected = {name: file for name, file in bits(whole).items() if "seed0001" not in name}
     assert bits(part) == expected
     (tmp_path / "away").rename(gone)
