@@ -282,7 +282,9 @@ def test_offspring_are_told_once_and_to_no_older_state_or_one_of_another_seed(ru
             experiment.tell(state, take(offspring, jnp.array(rows)), evaluation, KEY)
     seed, _ = experiment.step(experiment.init(jax.random.key(7)), jax.random.key(7))
     for other, number in ((old, 0), (after, 2), (seed, 1)):
-        with pytest.raises(ValueError, match=rf"of this very state, of generation {number}, each once"):
+        with pytest.raises(
+            ValueError, match=rf"of this very state, of generation {number}, each once"
+        ):
             experiment.tell(other, offspring, evaluation, KEY)
 
 

@@ -466,6 +466,22 @@ def test_what_a_users_function_gives_is_named_where_it_is_wrong(name, given, mes
         corridor(**{name: lambda _: given}).evaluate(np.zeros((2, 2)), KEY)
 
 
+@pytest.mark.parametrize(
+    ("part", "given", "name"),
+    [(1, "1", "reward"), (2, None, "terminated"), (2, np.zeros(2, bool), "terminated"),
+     (3, "no", "truncated")],
+)  # fmt: skip
+def test_what_a_step_gives_is_named_where_it_is_wrong(part, given, name):
+    class Wrong(Corridor):
+        def step(self, action):
+            values = list(super().step(action))
+            values[part] = given
+            return tuple(values)
+
+    with pytest.raises(ValueError, match=f"a {name} must be one number for each world"):
+        corridor(make_env=Wrong).evaluate(np.zeros((2, 2)), KEY)
+
+
 def test_watch_is_what_describe_sees():
     task = corridor(watch=lambda env: (env.x, 2 * env.x), behavior_space=Box([0.0] * 2, [20.0] * 2))
     (episode,) = task.episodes(np.zeros((1, 2)))

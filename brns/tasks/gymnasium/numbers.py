@@ -17,8 +17,9 @@ UNBOUNDED = 1e9
 def check_numbers(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
     """What n worlds gave, such as rewards, which may be arrays of one number."""
     with contextlib.suppress(TypeError, ValueError):
-        if values is not None:
-            return np.array(values, float).reshape(n)
+        array = np.array(values)
+        if array.dtype.kind in "biuf":
+            return array.astype(float).reshape(n)
     raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
 
 

@@ -218,8 +218,12 @@ class GymnasiumTask(eqx.Module):
                 diary.rewards.append(number)
                 rows[i] = seen = flat(observation)
                 diary.note(seen if watch is None else look_at(watch, env), info)
+                if type(terminated) is not bool:  # NumPy's takes longer
+                    terminated = bool(check_numbers("terminated", terminated, 1)[0])
+                if type(truncated) is not bool:
+                    truncated = bool(check_numbers("truncated", truncated, 1)[0])
                 if terminated or truncated:
-                    diary.terminated = bool(terminated)
+                    diary.terminated = terminated
                     living.remove(i)
             yield
             if not living:
