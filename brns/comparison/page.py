@@ -74,9 +74,9 @@ def text(comparison: Comparison, folder: str) -> str:
         "confirmed better; *italic*: confirmed worse.",
         *(_share_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
-        "η, and the share κ of later generations in which what was visited became novel again by "
-        f"1 % of what it was (over at least {KEPT} generations of each run): the largest over "
-        "seeds." + (" pyribs' methods have none." if unknown else ""),
+        "η, and κ as a share: of the later generations, those in which what was visited became "
+        f"novel again by 1 % of what it was (over at least {KEPT} generations of each run): the "
+        "largest over seeds." + (" pyribs' methods have none." if unknown else ""),
         _table_by_world(comparison, _format_cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first solution over those.",

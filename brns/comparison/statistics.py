@@ -200,6 +200,8 @@ class Comparison(NamedTuple):
     def __repr__(self) -> str:
         seeds, tests = len(self.seeds), len(self.verdicts) // len(FRACTIONS)
         worlds = "1 world" if len(self.worlds) == 1 else f"{len(self.worlds)} worlds"
+        if len(self.distinct_worlds) < len(self.worlds):
+            worlds += f" ({len(self.distinct_worlds)} distinct)"
         over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
         title = f"Coverage of what was evaluated, in {worlds} {over}"
         parts = [f"{title}; {self.mutation}.", table(self.summary)]
