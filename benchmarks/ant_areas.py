@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brns import Record
-from brns.comparison.markdown import check_page, provenance_text, table
+from brns.comparison.markdown import check_page, format_provenance, table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import method
@@ -58,7 +58,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "many steps is stopped, which costs areas (`ant-stuck.md`); *never* is without that "
             "rule. 25 + 25 ants, NSGA-II, the default mixture of operators.",
             table(lines),
-            provenance_text("Runs: see *commit*."),
+            format_provenance("Runs: see *commit*."),
             "",
         ]
     )

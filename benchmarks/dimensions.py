@@ -24,7 +24,7 @@ from brns.comparison.worlds import Cells, world
 from brns.formatting import format_csv, read_csv
 from brns.metrics import significance, tessellation
 from brns.runs.files import write_bytes
-from brns.runs.provenance import collect_provenance, commit, text
+from brns.runs.provenance import collect_provenance, commit, format_provenance
 
 CLUSTERS = ((40, 0.8), (60, 0.75), (100, 0.7))  # number, and a behavior's cosine to its center
 HELD_OUT = CLUSTERS[2]
@@ -287,7 +287,7 @@ def main() -> None:
         "## In the oracle's cells\n\n" + page(rows, asked.seeds, "oracle"),
         TOLD + "\n" + telling(),
         f"Command: `python benchmarks/dimensions.py --seeds {asked.seeds}`. Runs: commit "
-        f"{commits}. Page: {text(collect_provenance())}",
+        f"{commits}. Page: {format_provenance(collect_provenance())}",
     ]
     asked.out.with_suffix(".md").write_text("\n\n".join(blocks) + "\n")
 

@@ -29,11 +29,11 @@ from brns import (
     PopulationKNN,
     VisitCounts,
 )
-from brns.comparison.markdown import provenance_text, table
+from brns.comparison.markdown import format_provenance, table
 from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
-from brns.pictures.records import looks_of
+from brns.pictures.records import choose_looks
 from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
 from brns.runs.files import write_bytes
 
@@ -212,7 +212,7 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 def page(points: list[Point], out: Path) -> str:
     blocks = [
         TEXT,
-        provenance_text(""),
+        format_provenance(""),
         f"![Time and memory]({out.name}.png)",
     ]
     for grows, title in TITLES.items():
@@ -250,7 +250,7 @@ def picture(points: list[Point]) -> Figure:
     with house_style():
         figure = Figure(figsize=(11.5, 6.4), layout="constrained")
         axes = figure.subplots(2, len(TITLES), sharex="col")
-        looks = looks_of({color_name(point.method) for point in points})
+        looks = choose_looks({color_name(point.method) for point in points})
         for column, (grows, title) in enumerate(TITLES.items()):
             mine = [point for point in points if point.grows == grows]
             for method in dict.fromkeys(point.method for point in mine):

@@ -15,7 +15,7 @@ from jaxtyping import Float
 import brns
 from brns.comparison.markdown import table
 from brns.runs.files import write_bytes
-from brns.runs.provenance import collect_provenance, text
+from brns.runs.provenance import collect_provenance, format_provenance
 
 CLUSTERS, BATCH, LEARNED = 60, 500, 5000
 DIMENSIONS = (16, 128, 768)
@@ -123,7 +123,7 @@ def main() -> None:
         lines.append(line)
         print(*line, sep=", ", flush=True)
     command = f"Command: `python benchmarks/kinds.py --seeds {asked.seeds}`. "
-    page = "\n\n".join([TEXT, table(lines), command + text(collect_provenance())])
+    page = "\n\n".join([TEXT, table(lines), command + format_provenance(collect_provenance())])
     write_bytes(asked.out, f"{page}\n".encode())
 
 

@@ -18,7 +18,7 @@ import brns
 from brns.comparison.markdown import table
 from brns.interoperation import novelty as module
 from brns.runs.files import write_bytes
-from brns.runs.provenance import collect_provenance, text
+from brns.runs.provenance import collect_provenance, format_provenance
 
 CASES = ((1, 2), (1, 32), (1, 384), (1000, 2), (1000, 32), (1000, 384), (1000, 1536))
 SIZES = 32  # of batches, from 1 to 3,111; 30 of them differ
@@ -132,7 +132,7 @@ def main() -> None:
         lines.append(compare(rows, d, asked.learned))
         print(*lines[-1], sep=", ", flush=True)
     command = f"Command: `python benchmarks/loop_cost.py --learned {asked.learned}`. "
-    command += text(collect_provenance())
+    command += format_provenance(collect_provenance())
     page = "\n\n".join([TEXT.format(learned=asked.learned), table(lines), *words, command])
     write_bytes(asked.out, f"{page}\n".encode())
 

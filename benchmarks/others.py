@@ -30,7 +30,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 import brns
-from brns.comparison.markdown import check_page, provenance_text, table
+from brns.comparison.markdown import check_page, format_provenance, table
 from brns.comparison.peers import (
     CENTROIDS,
     CMAMAE,
@@ -38,7 +38,7 @@ from brns.comparison.peers import (
     NoveltyCMA,
     Peer,
     Terms,
-    offspring_of,
+    iterate_peer_offspring,
 )
 from brns.comparison.worlds import Cells
 from brns.formatting import format_csv, read_csv
@@ -235,7 +235,7 @@ def offspring(
     yield np.asarray(state.population.descriptor)
     if method in THEIRS:
         grid = Cells(world.low, world.high, world.side, world.side**2, "all")
-        for born in offspring_of(THEIRS[method], search, grid, seed, state):
+        for born in iterate_peer_offspring(THEIRS[method], search, grid, seed, state):
             yield np.asarray(born.descriptor)
     while True:
         state, generation = search.step(state, key)
@@ -423,7 +423,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "Archives of pyribs have the world's grid where the behavior has two numbers, "
             f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
             "evaluations of these worlds, as far as we know, so that there is none beside ours.",
-            provenance_text(f"Runs: `python benchmarks/others.py` at commits {commits}."),
+            format_provenance(f"Runs: `python benchmarks/others.py` at commits {commits}."),
             "",
         ]
     )

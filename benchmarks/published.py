@@ -42,10 +42,10 @@ from brns.core import Population
 from brns.jit import deterministic_jit
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
-from brns.pictures.records import looks_of
+from brns.pictures.records import choose_looks
 from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
 from brns.runs.files import write_bytes
-from brns.runs.provenance import collect_provenance, text
+from brns.runs.provenance import collect_provenance, format_provenance
 from brns.tasks.projection import BOUND, CENTER
 
 INDIVIDUALS = 540
@@ -262,7 +262,7 @@ def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Pa
     makers: dict[str, int] = {}
 
     def number_of(made: dict) -> int:
-        return makers.setdefault(text(made), len(makers) + 1)
+        return makers.setdefault(format_provenance(made), len(makers) + 1)
 
     for terms, methods in found.items():
         rows = [["method", *(f"{n:,}" for n in TOLD), "seeds", "made by"]]
@@ -290,7 +290,7 @@ def told(values: np.ndarray) -> str:
 
 
 def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
-    looks = looks_of([*METHODS, *PEERS])
+    looks = choose_looks([*METHODS, *PEERS])
     with house_style():
         columns = math.ceil(len(found) / 2)
         figure = Figure(figsize=(4 * columns, 7), layout="constrained")

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from brns.comparison.markdown import provenance_text, table
+from brns.comparison.markdown import format_provenance, table
 from brns.comparison.worlds import SUITE, World, world
 from brns.core import Population
 from brns.formatting import format_csv, read_csv
@@ -112,7 +112,7 @@ def page(found: list[dict[str, Any]]) -> str:
             ]
             lines += [[one.name, one.split, *itertools.chain(*cells)]] if mine else []
         blocks.append(f"## {estimator}\n\n{table(lines)}")
-    return "\n\n".join([*blocks, provenance_text("")]) + "\n"
+    return "\n\n".join([*blocks, format_provenance("")]) + "\n"
 
 
 def main() -> None:

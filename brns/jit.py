@@ -24,7 +24,7 @@ Products of folded transposes would be Eigen's.
 
 
 @cache
-def _options() -> dict[str, str]:
+def _find_compiler_options() -> dict[str, str]:
     """Those of a CPU, where JAX's compiler knows them."""
     if jax.default_backend() != "cpu":
         return {}
@@ -35,7 +35,7 @@ def _options() -> dict[str, str]:
     return FOR_ANY_CORES
 
 
-def _from_host(leaf: Any) -> Any:
+def _to_device(leaf: Any) -> Any:
     return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
@@ -52,14 +52,14 @@ def deterministic_jit(function: Callable) -> Callable:
 
     @cache
     def compile_once() -> Callable:
-        jit = eqx.filter_jit(compiler_options=_options())  # ty: ignore[no-matching-overload]
+        jit = eqx.filter_jit(compiler_options=_find_compiler_options())  # ty: ignore[no-matching-overload]
         return jit(function)
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
         # Without compiling, arrays of the host would stay as they are.
         if jax.config.jax_disable_jit:  # ty: ignore[missing-attribute]
-            arguments = jax.tree.map(_from_host, arguments)
+            arguments = jax.tree.map(_to_device, arguments)
         # Within another program it is a part of that one, which has options of its own.
         return (part if is_traced(arguments) else compile_once())(*arguments)
 

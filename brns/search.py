@@ -35,8 +35,8 @@ from brns.checks.parts import (
     check_settings,
     check_spaces,
     check_types,
-    compiling,
-    drawing_modes,
+    explain_compile_errors,
+    read_random_modes,
 )
 from brns.core import (
     Box,
@@ -131,7 +131,7 @@ class NoveltySearch(eqx.Module):
     tournament: int = 1
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
-    _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=drawing_modes)
+    _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_random_modes)
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -193,7 +193,7 @@ class NoveltySearch(eqx.Module):
         check_inside("founders", self.founders, genotype, space)
         genotype, evaluation, lost = self._evaluate_and_replace_founders(genotype, evaluate, draw)
         founders = make_individuals(genotype, evaluation, first=0, born=0)
-        with compiling("estimator", self.estimator):
+        with explain_compile_errors("estimator", self.estimator):
             population, state = _init_estimator(
                 self.estimator, self.task.behavior_space, founders, estimate
             )
@@ -216,7 +216,7 @@ class NoveltySearch(eqx.Module):
         _check_given(self, key, state)
         if not self.task.traceable:
             return _step(self, state, key)
-        with compiling("task, estimator and select", self):  # what only lowering finds
+        with explain_compile_errors("task, estimator and select", self):  # what only lowering finds
             return _step_jit(self, state, key)
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
@@ -231,7 +231,7 @@ class NoveltySearch(eqx.Module):
         """
         _check_given(self, key, state)
         space = self.task.genotype_space
-        with compiling("mutate", self.mutate):
+        with explain_compile_errors("mutate", self.mutate):
             offspring = draw_offspring(
                 self.mixture, space, self.offspring_size, self.tournament, state, key
             )
@@ -285,7 +285,7 @@ class NoveltySearch(eqx.Module):
         with explain_tracing(self.task):
             evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
         settings = self.estimator, self.mixture, self.select, self.rescore_parents
-        with compiling("estimator and select", self):
+        with explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
             check_generation(self, int(after.generation), generation)
@@ -339,7 +339,7 @@ class NoveltySearch(eqx.Module):
             estimator = init_state(self.estimator, space, key)
             return SearchState(jnp.int32(0), population, estimator, self.mixture.initial_credit())
 
-        with compiling("estimator", self.estimator):
+        with explain_compile_errors("estimator", self.estimator):
             return eqx.filter_eval_shape(make, jax.random.key(0))
 
 
@@ -348,7 +348,7 @@ def _check_given(search: NoveltySearch, key: Any, *states: Any) -> None:
     were not on when the search was made.
     """
     check_modes()
-    if changed := sorted({*search._modes} - {*drawing_modes()}):
+    if changed := sorted({*search._modes} - {*read_random_modes()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "
             "random numbers would be drawn. Set it by jax.config.update, not by with, before the "
@@ -457,17 +457,17 @@ def _tell(
     )
     children = copy_parents_where_failed(children, parents)
     union = unite(parents, children)
-    with compiling("estimator", estimator):
+    with explain_compile_errors("estimator", estimator):
         novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
     if not rescore_parents:
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
-    with compiling("select", select):
+    with explain_compile_errors("select", select):
         rows = select(rank_failed_last(union), mu)
     check_rows(select, rows, mu)
     rows = replace_failed(union, _fill_absent(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
-    with compiling("estimator", estimator):
+    with explain_compile_errors("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
     check_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)

@@ -6,7 +6,7 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from brns.tasks.cpu import cores, one_thread
+from brns.tasks.cpu import count_cores, one_thread
 from reproduction import page, pictures
 from reproduction.parts import PARTS, Request
 from reproduction.plan import SCALES
@@ -22,7 +22,10 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--out", type=Path, help="directory (default: runs/reproduction-SCALE)")
     parser.add_argument(
-        "--workers", type=int, default=cores(), help="searches side by side (default: all cores)"
+        "--workers",
+        type=int,
+        default=count_cores(),
+        help="searches side by side (default: all cores)",
     )
     options = parser.parse_args(arguments)
     out = options.out or Path("runs") / f"reproduction-{options.scale}"

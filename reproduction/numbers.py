@@ -13,7 +13,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summary
 from brns.metrics.recorded import evaluated_column
-from brns.pictures.records import scene_of, uniformity_of_archive_or_novelty
+from brns.pictures.records import find_scene, uniformity_of_archive_or_novelty
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
@@ -28,7 +28,7 @@ def numbers(record: Record) -> dict[str, float]:
     `eta_root` and `kappa_root` are eta and the share kappa by the root of BR-NS's novelty, as in
     the published code's analysis: a distance, like kappa's margin.
     """
-    of_paths = scene_of(record).paths
+    of_paths = find_scene(record).paths
     row = summary(record, of_paths=of_paths)
     if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
         rooted = eqx.tree_at(lambda s: s.estimator, record.search, Rooted(record.search.estimator))
@@ -88,7 +88,7 @@ def reach(record: Record) -> np.ndarray:
     """The furthest distance from the start of any path evaluated until each generation, in
     metres.
     """
-    start = np.asarray(scene_of(record).start)
+    start = np.asarray(find_scene(record).start)
     furthest = []
     for rows in evaluated_column(record, "descriptor"):
         distances = np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1)
@@ -113,7 +113,7 @@ def curves(record: Record) -> dict[str, Curve]:
         "kappa": (kept[:-1], cycles.kappa),
         "kappa_share": (kept[:-1], cycles.kappa_share),
     }
-    if scene_of(record).paths:
+    if find_scene(record).paths:
         return shared | {
             "coverage_signatures": (every, paths.coverage_of_record(record)),
             "uniformity_signatures": (every, paths.uniformity_of_record(record)),

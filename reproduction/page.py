@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brns.comparison.markdown import check_page, provenance_text, table
+from brns.comparison.markdown import check_page, format_provenance, table
 from brns.formatting import read_csv
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
@@ -134,7 +134,7 @@ def _costs(out: Path, results: Mapping[str, Any]) -> Costs:
 def _provenance(results: Mapping[str, Any]) -> str:
     """Where numbers come from; a command that has another name today is given with that."""
     command = results["provenance"]["command"]
-    text = provenance_text(results["scale"], results["made"], results["provenance"])
+    text = format_provenance(results["scale"], results["made"], results["provenance"])
     return text.replace(f"`{command}`", _command(command))
 
 
@@ -300,8 +300,9 @@ def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     for number, session in enumerate(read_json(folder / "sessions.json")):
         if count := rows[str(number)]:
             before, after = (session["load"][when][0] for when in ("before", "after"))
+            made = provenance.format_provenance(session)
             lines.append(
-                f"- {count} rows: {_command(session['command'])}. {provenance.text(session)} The "
+                f"- {count} rows: {_command(session['command'])}. {made} The "
                 f"machine's load (processes that run, mean of a minute) was {before:.2f} before "
                 f"the timing and {after:.2f} at its end, of which the timing itself is 1."
             )

@@ -15,7 +15,7 @@ from brns.metrics.paths import TERMS
 from brns.pictures.gather_curves import Bars
 from brns.pictures.lines import draw_band, label_line_ends
 from brns.pictures.paint_curves import append_unequal_seed_counts, paint_bars
-from brns.pictures.records import RANDOM, looks_of
+from brns.pictures.records import RANDOM, choose_looks
 from brns.pictures.style import (
     INK,
     house_style,
@@ -107,7 +107,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
         if row["method"] != "random":  # which has no novelty of its own
             methods.setdefault(label(row["method"]), []).append(row)
     seeds = [int(rows_of_method[-1]["seeds"]) for rows_of_method in methods.values()]
-    looks = looks_of(methods)
+    looks = choose_looks(methods)
     with house_style():
         figure = new_figure(6.4, 4.2)
         ax = figure.subplots()
@@ -300,5 +300,5 @@ def _styles(costs: Costs) -> dict[str, dict[str, Any]]:
     """Every method's own line."""
     timed = [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
     names = {name: METHODS.get(name, name) for name in timed}
-    looks = looks_of(names.values())
+    looks = choose_looks(names.values())
     return {name: line_style(looks[method]) for name, method in names.items()}

@@ -31,8 +31,8 @@ import brns
 from brns.experiments import make_search, paper_recognition
 from brns.experiments.overrides import apply_overrides, parse_value
 from brns.settings.configuration import configure, settings
-from brns.settings.description import equal, part_from_json, part_to_json, refuse_unrecorded
-from brns.settings.differences import diff, format_diff, non_defaults, short_repr
+from brns.settings.description import are_equal, part_from_json, part_to_json, refuse_unrecorded
+from brns.settings.differences import find_differences, find_non_defaults, format_diff, short_repr
 from brns.settings.parts import PARTS, SettingsError, parts
 from brns.tasks.chunked import Chunked
 from brns.tasks.workers import Processes
@@ -169,10 +169,10 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
     small = {"population_size": 20, "select": brns.NSGA2()}
     search = brns.NoveltySearch(brns.DeceptiveMaze(steps=50), **small)
     changed = {"task": "DeceptiveMaze", "task.steps": 50, "population_size": 20, "select": "NSGA2"}
-    assert non_defaults(search) == changed
+    assert find_non_defaults(search) == changed
     assert repr(search).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, pop")
     chunked = {"task": "DeceptiveMaze", "chunk": 3}  # no workers
-    assert non_defaults(Processes(brns.DeceptiveMaze(), chunk=3)) == chunked
+    assert find_non_defaults(Processes(brns.DeceptiveMaze(), chunk=3)) == chunked
 
 
 class Ground(enum.Enum):
@@ -284,10 +284,10 @@ PAIRS = [
 def test_settings_of_every_kind_are_recorded(one, other, kind):
     values = (one, copy.deepcopy(one), other)
     first, same, second = (through_json(part_to_json(kind(value))) for value in values)
-    assert equal(first, same)
-    assert not equal(first, second)
-    assert diff(first, second)
-    assert not diff(first, same)
+    assert are_equal(first, same)
+    assert not are_equal(first, second)
+    assert find_differences(first, second)
+    assert not find_differences(first, same)
     refuse_unrecorded(kind(one), "search")
 
 
@@ -297,7 +297,7 @@ def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
     again = part_from_json(description, held)
     assert again.value == other
     assert type(again.value) is type(other)
-    assert equal(through_json(part_to_json(again)), description)
+    assert are_equal(through_json(part_to_json(again)), description)
     assert part_from_json(through_json(part_to_json(held)), held) is held
 
 
@@ -333,7 +333,7 @@ def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
 def test_of_a_part_that_is_another_the_change_tells_what_it_has():
     before = {"mutate": part_to_json(brns.MixedMutation()), "size": 3}
     after = {"mutate": part_to_json(brns.PolynomialMutation(rate=0.2)), "size": 4}
-    assert format_diff(diff(before, after)) == (
+    assert format_diff(find_differences(before, after)) == (
         "mutate.name was 'MixedMutation' and is 'PolynomialMutation'; size was 3 and is 4; "
         "mutate.eta is 10.0; mutate.rate is 0.2"
     )
@@ -356,9 +356,9 @@ def test_what_cannot_be_rebuilt_is_refused(description, original, message):
 
 def test_nan_is_the_same_setting_as_nan():
     one, same = ({"a": [1.0, float("nan")], "b": float("nan")} for _ in range(2))
-    assert diff(one, same) == {}
-    assert list(diff(one, same | {"b": 1.0})) == ["b"]
-    assert non_defaults(brns.PolynomialMutation()) == {}
+    assert find_differences(one, same) == {}
+    assert list(find_differences(one, same | {"b": 1.0})) == ["b"]
+    assert find_non_defaults(brns.PolynomialMutation()) == {}
 
 
 class Valued(HostIdentity):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import check_part, compiling
+from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.core.novelty import init_estimator, score_novelty_jit, update_estimator
 from brns.core.population import take, unite
@@ -34,7 +34,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     """
     check_part("estimator", estimator, NoveltyEstimator)
     name = type(estimator).__name__
-    with compiling("estimator", estimator):
+    with explain_compile_errors("estimator", estimator):
         (state, union), again = (_run_three_generations(estimator, dimension, n) for _ in range(2))
         if not eqx.tree_equal((state, union), again):
             raise ValueError(

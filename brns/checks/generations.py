@@ -113,7 +113,7 @@ def check_distinct(select: Selection, survivors: Population) -> None:
         raise ValueError(
             "select must give distinct rows, from 0 to below the population's number; "
             f"{name_of(select)} let {(times > 1).sum()} individuals live on twice "
-            f"(ids {_first(ids[times > 1])})"
+            f"(ids {_format_first_ids(ids[times > 1])})"
         )
 
 
@@ -170,7 +170,8 @@ def check_finite(number: int, generation: Generation) -> None:
             hint = f" {SKIP}" if source == "task" else ""
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {bad.sum()} of {bad.size} "
-                f"individuals of generation {number} (first ids {_first(rows.id[bad])}); "
+                f"individuals of generation {number} "
+                f"(first ids {_format_first_ids(rows.id[bad])}); "
                 f"the descriptors reach {np.max(np.abs(rows.descriptor)):g}, and float32 ends at "
                 f"3.4e38. {SAFE}.{hint}"
             )
@@ -182,12 +183,13 @@ def check_reach(number: int, individuals: Population, space: Box) -> None:
     if far.any():
         raise ValueError(
             f"the task gave {far.sum()} behaviors of generation {number} farther than "
-            f"{FARTHEST:g} widths from behavior_space (first ids {_first(individuals.id[far])}): "
+            f"{FARTHEST:g} widths from behavior_space "
+            f"(first ids {_format_first_ids(individuals.id[far])}): "
             f"beside them others look alike. Clip them. {SAFE}. {SKIP}"
         )
 
 
-def _first(ids: Any) -> str:
+def _format_first_ids(ids: Any) -> str:
     return ", ".join(map(str, ids[:3].tolist()))
 
 

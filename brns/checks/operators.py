@@ -14,7 +14,7 @@ from brns.checks.generations import (
     check_recombined,
     check_rows,
 )
-from brns.checks.parts import check_part, compiling
+from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
 from brns.core.evaluation import check_shape, name_of
 from brns.core.population import take
@@ -129,7 +129,7 @@ def _compiled(operator: Any, *arguments: Any) -> Any:
 
 def _call_jit(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
-    with compiling(name, operator):
+    with explain_compile_errors(name, operator):
         return _compiled(operator, *arguments)
 
 

@@ -27,7 +27,7 @@ DRAWING_MODES = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
 
 
-def drawing_modes() -> tuple[str, ...]:
+def read_random_modes() -> tuple[str, ...]:
     """Those modes as they are now."""
     return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in DRAWING_MODES)
 
@@ -70,7 +70,7 @@ def check_spaces(task: Task) -> None:
 
 
 @contextlib.contextmanager
-def compiling(name: str, part: Any) -> Generator[None, None, None]:
+def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
     """An error of JAX becomes one that says which part of a search is no JAX code."""
     try:
         yield

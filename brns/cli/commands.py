@@ -92,7 +92,7 @@ def run(
         estimator = estimator or RECOMMENDED
     _check_names(experiment, estimator, changes)
     from brns.cli.conclusion import conclude
-    from brns.cli.user_code import default_out, make_search_from, name_resume, with_workers
+    from brns.cli.user_code import add_workers, default_out, make_search_from, name_resume
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.runs.paths import check_free
@@ -100,7 +100,7 @@ def run(
     out = out or default_out(experiment, estimator, changes, seed, seeds)
     check_free(out)
     search = make_search_from(experiment, estimator, changes)
-    with with_workers(search, workers, timeout, failures, worker_log) as search:
+    with add_workers(search, workers, timeout, failures, worker_log) as search:
         with name_resume(out, searches):
             done = loop.run(
                 search,
@@ -163,7 +163,7 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.user_code import load_records, name_resume, with_workers
+    from brns.cli.user_code import add_workers, load_records, name_resume
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.tasks.chunked import Chunked
@@ -179,7 +179,7 @@ def resume(
     experiment = done[0].search
     if workers and not isinstance(experiment.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
-    with with_workers(experiment, workers, timeout, failures, worker_log) as experiment:
+    with add_workers(experiment, workers, timeout, failures, worker_log) as experiment:
         with name_resume(directory, search or ()):
             done = loop.resume(
                 directory,

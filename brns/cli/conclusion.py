@@ -15,7 +15,7 @@ from brns.formatting import escape_control, format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.saturation import SATURATED
-from brns.pictures.records import explain_left_out, method, methods, scene_of
+from brns.pictures.records import explain_left_out, find_scene, method, methods
 from brns.runs.files import RecordError
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
@@ -68,7 +68,7 @@ def conclude(
     measured = track(records, "measuring", len(records))
     without = () if details else DETAILS
     rows = {
-        record.path: summary(record, of_paths=scene_of(record).paths, without=without)
+        record.path: summary(record, of_paths=find_scene(record).paths, without=without)
         for record in measured
     }
     for label, runs in methods(records).items():
@@ -198,7 +198,7 @@ def print_json(records: Sequence[Record]) -> None:
             "method": method(record),
             "seed": record.seed,
         }
-        lines.append(line | summary(record, of_paths=scene_of(record).paths))
+        lines.append(line | summary(record, of_paths=find_scene(record).paths))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 

@@ -155,10 +155,10 @@ def show(
     Pictures that they lack are drawn.
     """
     from brns.cli.conclusion import conclude, print_json
-    from brns.cli.listing import batches_below
+    from brns.cli.listing import find_batches_below
     from brns.cli.user_code import load_records
 
-    places = [place for directory in directories for place in batches_below(directory)]
+    places = [place for directory in directories for place in find_batches_below(directory)]
     runs = {place: load_records([place], search) for place in dict.fromkeys(places)}
     if json:
         print_json([record for records in runs.values() for record in records])

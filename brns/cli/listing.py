@@ -62,7 +62,7 @@ class RunLine(NamedTuple):
         return f"saturated at {self.generations}" if self.state == "saturated" else self.state
 
 
-def runs_below(directory: Path) -> list[Path]:
+def find_runs_below(directory: Path) -> list[Path]:
     """The run in a directory, or all runs anywhere below it, in the order of their paths; a
     `SettingsError` where there is none.
 
@@ -80,9 +80,9 @@ def runs_below(directory: Path) -> list[Path]:
     return sorted(runs)
 
 
-def batches_below(directory: Path) -> list[Path]:
+def find_batches_below(directory: Path) -> list[Path]:
     """The directory where it is a run or a batch of seeds; else those below, batches in one."""
-    runs = runs_below(directory)
+    runs = find_runs_below(directory)
     if runs == [directory]:
         return runs
     of_batch = re.compile("seed[0-9]+")
@@ -93,7 +93,7 @@ def batches_below(directory: Path) -> list[Path]:
 def list_runs(directory: Path) -> list[RunLine]:
     """Every run in a directory or anywhere below it, in the order of their paths."""
     lines = []
-    for path in runs_below(directory):
+    for path in find_runs_below(directory):
         try:
             lines.append(_read_run(path))
         except (KeyError, TypeError, json.JSONDecodeError):

@@ -22,9 +22,9 @@ from brns.runs.record import Record, records
 from brns.runs.store import find_runs
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
-from brns.settings.differences import diff, format_diff
+from brns.settings.differences import find_differences, format_diff
 from brns.settings.parts import RECOMMENDED, SettingsError, lookup
-from brns.tasks.chunked import Chunked, innermost
+from brns.tasks.chunked import Chunked, unwrap_task
 from brns.tasks.workers import Dask, Processes
 
 
@@ -91,7 +91,7 @@ def load_object(text: str) -> Any:
 
 
 @contextlib.contextmanager
-def with_workers(
+def add_workers(
     search: NoveltySearch,
     workers: str | None,
     timeout: float | None,
@@ -107,7 +107,7 @@ def with_workers(
     if workers is None and failures is None:
         yield search
         return
-    world = innermost(search.task)
+    world = unwrap_task(search.task)
     chunk = Chunked.chunk if workers else None
     if isinstance(search.task, Chunked):
         chunk = search.task.chunk  # so that the bits stay the same
@@ -168,7 +168,7 @@ def _with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
         except Exception:  # another experiment, or settings that the search's parts do not have
             continue
     if searches and record.known_search is None:
-        differ = format_diff(diff(record.experiment, part_to_json(searches[0])))
+        differ = format_diff(find_differences(record.experiment, part_to_json(searches[0])))
         raise SettingsError(
             f"{record.path} was made by another search than --search gives: {differ}"
         )
@@ -178,7 +178,7 @@ def _with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
 def _with_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it."""
     described = record.experiment["task"]
-    task = part_from_json(record.world, innermost(search.task))
+    task = part_from_json(record.world, unwrap_task(search.task))
     if described["name"] == "Chunked":
         executor = search.task.executor if isinstance(search.task, Chunked) else None
         task = Chunked(task, chunk=described["chunk"], executor=executor)

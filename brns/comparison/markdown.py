@@ -25,7 +25,7 @@ def table(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(written)
 
 
-def provenance_text(
+def format_provenance(
     scale: str,
     made: Sequence[Mapping[str, Any]] = (),
     measured: Mapping[str, Any] | None = None,
@@ -34,11 +34,11 @@ def provenance_text(
     did, with the names of theirs as `rows`; and which measured them, by default this one.
     """
     measured = measured or provenance.collect_provenance()
-    command, text = f"Command: `{measured['command']}`.", provenance.text(measured)
+    command, text = f"Command: `{measured['command']}`.", provenance.format_provenance(measured)
     if not made:
         return f"{command} {text} {scale}"
     lines = [f"{command} {scale}", ""]
     for answer in made:
         whose = f"{'; '.join(answer['rows'])}: " if len(made) > 1 else ""
-        lines.append(f"- Runs: {whose}{provenance.text(answer)}")
+        lines.append(f"- Runs: {whose}{provenance.format_provenance(answer)}")
     return "\n".join([*lines, f"- Measured: {text}"])

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from brns.comparison.peers import Peer, offspring_of
+from brns.comparison.peers import Peer, iterate_peer_offspring
 from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
@@ -132,7 +132,7 @@ def _peer_steps(
     peer: Peer, search: NoveltySearch, world: World, seeds: list[int], states: list[SearchState]
 ) -> Generator[_Step, None, None]:
     begun = zip(seeds, states, strict=True)
-    runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in begun]
+    runs = [iterate_peer_offspring(peer, search, world.cells, seed, state) for seed, state in begun]
     for _ in range(world.generations):
         yield stack([next(run) for run in runs]), []
 

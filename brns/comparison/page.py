@@ -10,14 +10,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
-from brns.comparison.markdown import check_page, provenance_text, table
+from brns.comparison.markdown import check_page, format_provenance, table
 from brns.comparison.measure import KEPT, MethodResult, generations_at_points
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
 from brns.metrics.measures import estimate
 from brns.pictures.lines import Line, draw_lines
-from brns.pictures.records import looks_of
+from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     WIDTHS,
     Width,
@@ -46,13 +46,13 @@ def write(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
     out, page = comparison.out, page_path(comparison.out)
     write_bytes(out / "runs.csv", format_csv(comparison.rows).encode())
-    figure = picture(comparison.worlds, comparison.results)
+    figure = draw_comparison(comparison.worlds, comparison.results)
     save(figure, out / "comparison.png", dpi=75)
     save(figure, out / "comparison.pdf")
-    write_bytes(page, text(comparison, quote(page.stem)).encode())
+    write_bytes(page, format_page(comparison, quote(page.stem)).encode())
 
 
-def text(comparison: Comparison, folder: str) -> str:
+def format_page(comparison: Comparison, folder: str) -> str:
     """The page as Markdown; its pictures lie in `folder`."""
     reference = comparison.reference
     kappas = [facts.kappa for world in comparison.results.values() for facts in world.values()]
@@ -72,28 +72,28 @@ def text(comparison: Comparison, folder: str) -> str:
         f"The share of what {reference} covers, ± the standard deviation over seeds, and in "
         "parentheses the share of seeds in which the method covers more, ties half. **Bold**: "
         "confirmed better; *italic*: confirmed worse.",
-        *(_share_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
+        *(_format_share_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
         "η, and κ as a share: of the later generations, those in which what was visited became "
         f"novel again by 1 % of what it was (over at least {KEPT} generations of each run): the "
         "largest over seeds." + (" pyribs' methods have none." if unknown else ""),
-        _table_by_world(comparison, _format_cycling),
+        _format_table_by_world(comparison, _format_cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first solution over those.",
-        _table_by_world(comparison, _format_solved),
+        _format_table_by_world(comparison, _format_solved),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
         "ran side by side, and the machine may have had other work: a rough measure, by which "
         "only methods of one commit (below) and one row are compared.",
-        _table_by_world(comparison, lambda facts: format_number(facts.milliseconds)),
+        _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",
-        _world_table(comparison),
-        provenance_text(f"{len(comparison.seeds)} seeds.", comparison.provenance),
+        _format_world_table(comparison),
+        format_provenance(f"{len(comparison.seeds)} seeds.", comparison.provenance),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _share_table(comparison: Comparison, fraction: float) -> str:
+def _format_share_table(comparison: Comparison, fraction: float) -> str:
     methods = dict.fromkeys(row.method for row in comparison.verdicts)
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.results.items():
@@ -108,7 +108,7 @@ def _share_table(comparison: Comparison, fraction: float) -> str:
     return table(lines)
 
 
-def _table_by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
+def _format_table_by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
     rows = [["world", *next(iter(comparison.results.values()))]]
     for name, methods in comparison.results.items():
         rows.append([name, *map(cell, methods.values())])
@@ -126,7 +126,7 @@ def _format_solved(facts: MethodResult) -> str:
     return f"{len(solved)}: {np.median(solved):g}" if len(solved) else "-"
 
 
-def _world_table(comparison: Comparison) -> str:
+def _format_world_table(comparison: Comparison) -> str:
     rows = [["world", "what it is", "split", "individuals", "generations", "cells", "counted by"]]
     for name, world in comparison.worlds.items():
         sizes = [f"{world.population_size} + {world.offspring_size}", f"{world.generations}"]
@@ -135,7 +135,7 @@ def _world_table(comparison: Comparison) -> str:
     return table(rows)
 
 
-def picture(
+def draw_comparison(
     worlds: Mapping[str, World],
     results: Mapping[str, Mapping[str, MethodResult]],
     width: Width | None = None,
@@ -150,7 +150,7 @@ def picture(
     Returns:
         A figure that a notebook shows, and `brns.pictures.save` writes.
     """
-    looks = looks_of({name for methods in results.values() for name in methods})
+    looks = choose_looks({name for methods in results.values() for name in methods})
     columns = min({"column": 1, "page": 3}.get(width or "", COLUMNS), len(results))
     rows = math.ceil(len(results) / columns)
     total = WIDTHS[width] if width else 3.1 * columns + 0.5

@@ -172,17 +172,17 @@ def _make_pyribs_archive(terms: Terms, **settings: Any) -> Any:
     settings |= {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed}
     if terms.dims is not None:
         return GridArchive(dims=terms.dims, **settings)
-    return CVTArchive(centroids=_centroids(terms.ranges), **settings)
+    return CVTArchive(centroids=_place_centroids(terms.ranges), **settings)
 
 
 @functools.cache
-def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c d"]:
+def _place_centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c d"]:
     from ribs.archives import k_means_centroids
 
     return k_means_centroids(centroids=CENTROIDS, ranges=ranges, samples=10 * CENTROIDS, seed=0)[0]
 
 
-def offspring_of(
+def iterate_peer_offspring(
     peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
 ) -> Iterator[Population]:
     """The generations of a peer in a search's place, from 1 on and without end, after founders that

@@ -20,7 +20,7 @@ from brns.comparison import page
 from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
 from brns.comparison.statistics import Comparison, explain_too_few_seeds, judge
-from brns.comparison.worlds import SUITE, Cells, World, of_task, world
+from brns.comparison.worlds import SUITE, Cells, World, make_world_of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
@@ -143,7 +143,7 @@ def _find_worlds(what: Any, generations: int | None, cells: Cells | None) -> lis
     if not isinstance(cells, Cells | None):
         raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
     if isinstance(what, NoveltySearch):
-        user_world = of_task(what.task, what.population_size, 200, cells)
+        user_world = make_world_of_task(what.task, what.population_size, 200, cells)
         worlds = [user_world._replace(offspring=what.offspring_size)]
     elif cells is not None:
         raise ValueError(

@@ -187,11 +187,11 @@ def world(name: str) -> World:
             f"{name!r}{did_you_mean(name, names)}"
         )
     search = make_search(name)
-    cells = _all_cells(search.task)
-    return of_task(search.task, search.population_size, 200, cells)._replace(name=name)
+    cells = _make_cells_over_box(search.task)
+    return make_world_of_task(search.task, search.population_size, 200, cells)._replace(name=name)
 
 
-def of_task(
+def make_world_of_task(
     task: Task, population_size: int, generations: int, cells: Cells | None = None
 ) -> World:
     """A task of your own as a world, by the name of its class, with cells by default over the box
@@ -203,11 +203,11 @@ def of_task(
             "where an individual lies: cells=brns.comparison.worlds.Cells(low, high, side, "
             "reachable, counted, place)"
         )
-    name, cells = type(task).__name__, cells or _all_cells(task)
+    name, cells = type(task).__name__, cells or _make_cells_over_box(task)
     return World(name, name, "report", lambda: task, population_size, generations, cells)
 
 
-def _all_cells(task: Task) -> Cells:
+def _make_cells_over_box(task: Task) -> Cells:
     """Cells over the last two dimensions of the behavior's box."""
     space = task.behavior_space
     (x, y), (right, top) = space.low[-2:].tolist(), space.high[-2:].tolist()

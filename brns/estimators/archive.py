@@ -96,7 +96,9 @@ class ArchiveKNN(eqx.Module):
         `NoveltyEstimator.score`.
         """
         archived = (state.id >= 0) & ~_isin(state.id, population.id)
-        return _sparseness(self.k, descriptors, population, References(state.descriptor, archived))
+        return _compute_sparseness(
+            self.k, descriptors, population, References(state.descriptor, archived)
+        )
 
     def embed(self, state: Archive, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """Behavior space itself: novelty is a distance there; see `metrics.cycling.Embeds`."""
@@ -176,7 +178,7 @@ class PopulationKNN(eqx.Module):
             raise ValueError(
                 f"k={self.k} nearest neighbours need a population above {self.k}; got {rows}"
             )
-        return _sparseness(self.k, descriptors, population)
+        return _compute_sparseness(self.k, descriptors, population)
 
     def embed(self, state: tuple[()], descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """Behavior space itself: novelty is a distance there; see `metrics.cycling.Embeds`."""
@@ -206,7 +208,7 @@ def _is_living(population: Population) -> Bool[Array, " n"]:
     return _is_finite(population.descriptor) & ~population.failed
 
 
-def _sparseness(
+def _compute_sparseness(
     k: int,
     descriptors: Float[Array, "n d"],
     population: Population,

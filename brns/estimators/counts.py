@@ -178,7 +178,7 @@ class VisitCounts(eqx.Module):
 
         Whoever of the population is not learned yet counts as a visit.
         """
-        novelty = self._rarity(self._count_new(state, population), descriptors)
+        novelty = self._compute_rarity(self._count_new(state, population), descriptors)
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
 
     def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -191,7 +191,7 @@ class VisitCounts(eqx.Module):
         Returns:
             `(n,)`, from 0 on.
         """
-        return 1 / self._rarity(state, descriptors) - 1
+        return 1 / self._compute_rarity(state, descriptors) - 1
 
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
         """The offspring counted, and at a search's beginning the founders; see
@@ -275,7 +275,9 @@ class VisitCounts(eqx.Module):
             np.add.at(visits, counters.ravel(), np.int32(1))
         return state._replace(visits=jnp.asarray(visits))
 
-    def _rarity(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
+    def _compute_rarity(
+        self, state: Counts, descriptors: Float[Array, "n d"]
+    ) -> Float[Array, " n"]:
         """M, from a sum of integers."""
         counters = self._find_counters(state, descriptors)
         visits = state.visits.at[counters].get(mode="promise_in_bounds")

@@ -95,11 +95,11 @@ class Encoder(eqx.Module):
         """
         *hidden, last = self.layers
         for layer in hidden:
-            points = jax.nn.leaky_relu(_affine(layer, points))
-        return _affine(last, points)
+            points = jax.nn.leaky_relu(_apply_affine(layer, points))
+        return _apply_affine(last, points)
 
 
-def _affine(layer: eqx.nn.Linear, points: Float[Array, "n i"]) -> Float[Array, "n o"]:
+def _apply_affine(layer: eqx.nn.Linear, points: Float[Array, "n i"]) -> Float[Array, "n o"]:
     """All rows in one matrix product; `layer` itself takes a single one."""
     assert layer.bias is not None
     return points @ layer.weight.T + layer.bias

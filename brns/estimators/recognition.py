@@ -133,7 +133,9 @@ class BehaviorRecognition(eqx.Module):
         The population plays no part: what was seen is in the weights.
         """
         points = _normalise(state, descriptors)
-        return self._error(state.predictor, points, self._build_encoder(state.target, 0)(points))
+        return self._compute_error(
+            state.predictor, points, self._build_encoder(state.target, 0)(points)
+        )
 
     def update(
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
@@ -218,7 +220,7 @@ class BehaviorRecognition(eqx.Module):
 
         def mean_error(predictor, order, weight):
             return jnp.sum(
-                weight * self._error(predictor, points[order], embedding[order])
+                weight * self._compute_error(predictor, points[order], embedding[order])
             ) / jnp.sum(weight)
 
         # In a single batch the order of the rows changes nothing,
@@ -249,7 +251,7 @@ class BehaviorRecognition(eqx.Module):
 
         def mean_error(predictor, points):
             return -jnp.mean(
-                self._error(predictor, points, target(points))
+                self._compute_error(predictor, points, target(points))
             )  # which falls where M rises
 
         def ascend(carry, key):
@@ -261,7 +263,7 @@ class BehaviorRecognition(eqx.Module):
         start = (state.predictor, adam.init(state.predictor))
         return jax.lax.scan(ascend, start, jax.random.split(key, self.divergence_steps))[0][0]
 
-    def _error(
+    def _compute_error(
         self, predictor: PyTree, points: Float[Array, "n i"], embedding: Float[Array, "n e"]
     ) -> Float[Array, " n"]:
         r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$ of points and their target

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from brns.experiments.paper import make_search
 from brns.search import NoveltySearch
 from brns.settings.configuration import settings
-from brns.settings.differences import non_defaults
+from brns.settings.differences import find_non_defaults
 from brns.settings.parts import CLASSES, parts
-from brns.tasks.chunked import innermost
+from brns.tasks.chunked import unwrap_task
 
 
 class NameAndChanges(NamedTuple):
@@ -25,7 +25,7 @@ def name_search_and_changes(search: NoveltySearch, estimator: str | None = None)
     from the search of these names. Its estimator goes by the name that it was given, or else by
     that of the preset or class that it is.
     """
-    task, class_name = innermost(search.task), type(search.estimator).__name__
+    task, class_name = unwrap_task(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}
     world = words.get(type(task).__name__)
     usual = {
@@ -36,17 +36,17 @@ def name_search_and_changes(search: NoveltySearch, estimator: str | None = None)
     if estimator is None:
         estimator = words.get(class_name, class_name)
         for name, other in usual.items():
-            if not non_defaults(search.estimator, other.estimator):
+            if not find_non_defaults(search.estimator, other.estimator):
                 estimator = name
                 break
     other = usual.get(estimator) or (make_search(world) if world else NoveltySearch(task))
-    changed = non_defaults(dataclasses.replace(search, task=task), other)
+    changed = find_non_defaults(dataclasses.replace(search, task=task), other)
     changed.pop("estimator", None)  # its name says it
     if not world:
         can_be_set = settings(type(task))
         changed |= {
             f"task.{name}": value
-            for name, value in non_defaults(task).items()
+            for name, value in find_non_defaults(task).items()
             if name in can_be_set
         }
     changed = {name: words.get(str(value), value) for name, value in changed.items()}

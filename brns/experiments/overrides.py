@@ -10,7 +10,7 @@ import equinox as eqx
 from brns.search import NoveltySearch
 from brns.settings.configuration import configure, settings
 from brns.settings.parts import PARTS, PLACES, SettingsError, lookup
-from brns.tasks.chunked import Chunked, innermost
+from brns.tasks.chunked import Chunked, unwrap_task
 
 KINDS = {place: kind for kind, place in PLACES.items()}
 """the kind of part in each place of a search"""
@@ -21,7 +21,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
     a `SettingsError` reports all that are wrong. Of a task in chunks the task itself is changed.
     """
     chunked = search.task if isinstance(search.task, Chunked) else None
-    search = dataclasses.replace(search, task=innermost(search.task))
+    search = dataclasses.replace(search, task=unwrap_task(search.task))
     overrides: dict[str, dict[str, Any]] = {place: {} for place in (*KINDS, "")}
     problems = []
     for change in changes:

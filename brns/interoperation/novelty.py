@@ -24,7 +24,7 @@ from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
 from brns.runs.files import RecordError
 from brns.runs.paths import resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
-from brns.settings.differences import diff, format_diff, short_repr
+from brns.settings.differences import find_differences, format_diff, short_repr
 
 SEAL = "brns.Novelty"
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
@@ -178,7 +178,7 @@ class Novelty:
         facts = json.loads(arrays.pop("facts").tobytes())
         estimator = part_from_json(facts["estimator"]) if estimator is None else estimator
         novelty = cls(estimator, Box(**facts["space"]), facts["seed"])
-        if other := diff(facts["estimator"], part_to_json(novelty.estimator)):
+        if other := find_differences(facts["estimator"], part_to_json(novelty.estimator)):
             raise RecordError(f"{path} was made by another estimator: {format_diff(other)}")
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]

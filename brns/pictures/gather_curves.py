@@ -17,14 +17,14 @@ from brns.metrics.recorded import evaluated_column, require_states
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import (
     Runs,
+    find_scene,
     least_fitness,
     methods,
-    scene_of,
     uniformity_of_archive_or_novelty,
 )
 from brns.runs.progress import track
 from brns.runs.record import Record
-from brns.tasks.chunked import innermost
+from brns.tasks.chunked import unwrap_task
 
 Row = dict[str, Any]
 Individuals = Literal["survivors", "evaluated"]
@@ -241,8 +241,8 @@ def signature(records: Runs) -> Bars:
     """The standard deviation of paths along the terms of their signature."""
     groups = methods(records)
     first = next(iter(groups.values()))[0]
-    world = type(innermost(first.search.task)).__name__
-    if not scene_of(first).paths:
+    world = type(unwrap_task(first.search.task)).__name__
+    if not find_scene(first).paths:
         raise ValueError(f"a signature needs descriptors that are paths; those of {world} are not")
     seeds, spreads = [], []
     for runs in groups.values():

@@ -16,11 +16,11 @@ from brns.metrics.lineage import ancestor_ids
 from brns.metrics.recorded import evaluated_column, everyone, require_states
 from brns.metrics.uniformity import novelty_of_cells
 from brns.pictures.gather_curves import ELITES, Row, to_rows
-from brns.pictures.records import archive_entries, least_fitness, pick_evenly, scene_of
+from brns.pictures.records import archive_entries, find_scene, least_fitness, pick_evenly
 from brns.pictures.scenes import open_cells
 from brns.runs.record import Record
-from brns.tasks.chunked import innermost
-from brns.tasks.scene import Scene, Traced, plain
+from brns.tasks.chunked import unwrap_task
+from brns.tasks.scene import Scene, Traced, make_plain_scene
 
 MAP_CELLS = 60
 """of a novelty map along each side"""
@@ -137,11 +137,11 @@ def behaviors(record: Record) -> Behaviors:
     names = ("descriptor", "born", "solved")
     descriptor, born, solved = (np.concatenate(evaluated_column(record, name)) for name in names)
     paths = _paths_of_solutions(record) if solved.any() else ()
-    return Behaviors(scene_of(record), descriptor, born, solved, paths)
+    return Behaviors(find_scene(record), descriptor, born, solved, paths)
 
 
 def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
-    task = record.known_search and innermost(record.search.task)
+    task = record.known_search and unwrap_task(record.search.task)
     if not isinstance(task, Traced):
         return ()
     genotypes = record.solutions().genotype
@@ -159,7 +159,7 @@ def lineage(record: Record, individual: int | None = None) -> Lineage:
     line = ancestor_ids(record, columns, individual, mates=False)
     others = columns["descriptor"][~columns["failed"]]
     rows = [columns[name][line] for name in ("id", "born", "solved", "descriptor")]
-    return Lineage(scene_of(record), others, *rows)
+    return Lineage(find_scene(record), others, *rows)
 
 
 def archive(record: Record) -> Archived:
@@ -169,14 +169,14 @@ def archive(record: Record) -> Archived:
     if entries is None:
         estimator = record.experiment["estimator"]["name"]
         raise ValueError(f"{record.path} has no archive: its estimator is {estimator}")
-    return Archived(scene_of(record), generation, *entries)
+    return Archived(find_scene(record), generation, *entries)
 
 
 def population(record: Record, generation: int | None = None) -> Living:
     """The survivors of a generation, by default the last."""
     now = record.last_generation if generation is None else generation
     columns = [record.column(f"survivors.{name}", [now])[0] for name in Living._fields[2:]]
-    return Living(scene_of(record), now, *columns)
+    return Living(find_scene(record), now, *columns)
 
 
 def novelty_map(
@@ -187,7 +187,7 @@ def novelty_map(
     people = population(record, now)
     novelty, space = novelty_grid(record, now, cells), record.behavior_space
     novelty = np.where(open_cells(people.scene, space, cells), novelty, np.nan)
-    return NoveltyMap(people.scene, plain(space).extent, now, novelty, people)
+    return NoveltyMap(people.scene, make_plain_scene(space).extent, now, novelty, people)
 
 
 def novelty_grid(
@@ -218,7 +218,7 @@ def elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
     fitness = np.full(shape, np.nan)
     at = cells_of_points(best["descriptor"], record.behavior_space, shape)
     fitness[tuple(at.T)] = best["fitness"]
-    return Elites(scene_of(record), plain(record.behavior_space).extent, fitness.T)
+    return Elites(find_scene(record), make_plain_scene(record.behavior_space).extent, fitness.T)
 
 
 def _check_planar(record: Record, what: str) -> None:

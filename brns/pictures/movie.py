@@ -21,17 +21,17 @@ from brns.metrics.recorded import evaluated_column
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
 from brns.pictures.records import (
+    find_scene,
     has_map,
     last_kept_generations,
     method,
     pick_evenly,
-    scene_of,
 )
 from brns.pictures.style import add_title, house_style, legend_below
 from brns.runs.files import atomic_file
 from brns.runs.progress import track
 from brns.runs.record import Record
-from brns.tasks.chunked import innermost
+from brns.tasks.chunked import unwrap_task
 from brns.tasks.scene import Filmed
 
 MOST_FRAMES = 120
@@ -81,7 +81,7 @@ def write_individual(
         ValueError: for a task that cannot be filmed, an unknown individual, another suffix, or
             an .mp4 without ffmpeg.
     """
-    task = innermost(record.search.task)
+    task = unwrap_task(record.search.task)
     if not isinstance(task, Filmed):
         name = type(task).__name__
         raise ValueError(f"a movie of an individual needs a task with `film`; {name} has none")
@@ -94,7 +94,7 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     names = ("born", "descriptor", "fitness")
     born, behaviors, fitness = (np.concatenate(evaluated_column(record, name)) for name in names)
     if individual == "best":
-        world = scene_of(record)
+        world = find_scene(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
         reach = np.linalg.norm(world.place(behaviors) - middle, axis=1)
         individual = int(np.lexsort((reach, fitness))[-1])  # row i is the individual with id i

@@ -9,7 +9,7 @@ from brns.metrics.measures import MEASURES
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_behaviors
 from brns.pictures.records import method
-from brns.pictures.style import StyledFigure, data_url, house_style, png
+from brns.pictures.style import StyledFigure, encode_data_url, encode_png, house_style
 from brns.runs.files import RecordError
 from brns.runs.record import Record
 
@@ -65,6 +65,6 @@ def _draw_behaviors(record: Record) -> str:
         except RecordError as error:  # damaged: what can be read stands beside it
             return html.escape(f"no picture: {error}")
         ax.set(title="", xlabel="", ylabel="")
-        source = data_url(png(figure, dpi=90))
+        source = encode_data_url(encode_png(figure, dpi=90))
     words = "Every behavior that was evaluated, early ones light and late ones dark"
     return f'<img alt="{words}" src="{source}">'

@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, PercentForm
 from brns.pictures import style
 from brns.pictures.gather_curves import INDIVIDUALS, Bars, Costs, Curves
 from brns.pictures.lines import Line, bands, draw_lines
-from brns.pictures.records import looks_of
+from brns.pictures.records import choose_looks
 from brns.settings.parts import LOOKS, Look
 
 Over = Literal["generations", "evaluations"]
@@ -26,7 +26,7 @@ def paint_curves(
     """Draw lines with their bands, and rows of Q above 0 on a logarithmic axis, with quartiles."""
     logarithmic = curves.column == "row" and all((line.values > 0).all() for line in curves.series)
     labels = [line.label for line in curves.series]
-    looks = looks or looks_of(labels)
+    looks = looks or choose_looks(labels)
     names = append_unequal_seed_counts(labels, [len(line.seeds) for line in curves.series])
     lines = []
     for name, line in zip(names, curves.series, strict=True):
@@ -69,7 +69,7 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
     """Draw bars, side by side for each term, on a logarithmic axis."""
     ax.set_facecolor("white")
     drawn, words = bands(bars.values)
-    looks = looks_of(bars.labels)
+    looks = choose_looks(bars.labels)
     width = 0.8 / len(bars.labels)
     names = append_unequal_seed_counts(bars.labels, list(map(len, bars.seeds)))
     for place, (middle, low, high) in enumerate(drawn):
@@ -86,7 +86,7 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
 def paint_costs(costs: Costs, ax: Axes) -> None:
     """Draw times by dimension, on logarithmic axes."""
     ax.set_facecolor("white")
-    looks = looks_of(costs.labels)
+    looks = choose_looks(costs.labels)
     for label, ms in zip(costs.labels, costs.ms, strict=True):
         look = style.line_style(looks[label], style.scale(ax))
         ax.plot(costs.dimensions, ms, label=label, **look)

@@ -11,10 +11,10 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated_column, require_states
 from brns.runs.record import Record
-from brns.settings.differences import diff, format_diff, format_overrides
+from brns.settings.differences import find_differences, format_diff, format_overrides
 from brns.settings.parts import LOOKS, Look
-from brns.tasks.chunked import innermost
-from brns.tasks.scene import Drawable, Scene, plain
+from brns.tasks.chunked import unwrap_task
+from brns.tasks.scene import Drawable, Scene, make_plain_scene
 
 RANDOM = "random search"
 LONGEST = 60
@@ -58,7 +58,7 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     first = records[0]
     groups: dict[str, dict[int, Record]] = {}
     for record in records:
-        if different := diff(first.world, record.world):
+        if different := find_differences(first.world, record.world):
             raise ValueError(
                 f"{first.path} and {record.path} are runs of different tasks; compare runs of one "
                 f"task: {format_diff(different)}"
@@ -79,7 +79,7 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     return by_label
 
 
-def looks_of(labels: Iterable[str]) -> dict[str, Look]:
+def choose_looks(labels: Iterable[str]) -> dict[str, Look]:
     """The look of each method, in whatever order the labels come.
 
     Of methods that differ in settings alone the alphabet's first has the method's own look. The
@@ -105,12 +105,12 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     return looks
 
 
-def scene_of(record: Record) -> Scene:
+def find_scene(record: Record) -> Scene:
     """The scene that a run's task tells of itself; where it tells none, or nobody gave the task,
     the box of its behavior space.
     """
-    task = record.known_search and innermost(record.search.task)
-    return task.scene() if isinstance(task, Drawable) else plain(record.behavior_space)
+    task = record.known_search and unwrap_task(record.search.task)
+    return task.scene() if isinstance(task, Drawable) else make_plain_scene(record.behavior_space)
 
 
 def has_map(record: Record) -> bool:

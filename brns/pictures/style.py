@@ -97,7 +97,7 @@ class StyledFigure(Figure):
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
-        return png(self)
+        return encode_png(self)
 
     def _ipython_display_(self) -> None:
         """Show it now, and not a second time when the cell ends."""
@@ -169,7 +169,7 @@ def add_title(ax: Axes, text: str) -> None:
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
 
-def png(figure: Figure, **options: Any) -> bytes:
+def encode_png(figure: Figure, **options: Any) -> bytes:
     """A figure as a PNG of at most 256 colours, a third as large as one of all."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", **options)
@@ -182,7 +182,7 @@ def png(figure: Figure, **options: Any) -> bytes:
     return small.getvalue()
 
 
-def data_url(content: bytes, kind: str = "png") -> str:
+def encode_data_url(content: bytes, kind: str = "png") -> str:
     """An image as the source of one in a page."""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
@@ -210,7 +210,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
         options = {"metadata": dated[path.suffix]} | options
     with atomic_file(path) as temporary, house_style():
         if path.suffix == ".png":
-            temporary.write_bytes(png(figure, **options))
+            temporary.write_bytes(encode_png(figure, **options))
         else:
             figure.savefig(temporary, **options)
 

@@ -12,7 +12,7 @@ from brns.runs.active import ActiveRun
 from brns.runs.paths import atomic_directory, check_output_folder, require_integer, resolve_out
 from brns.runs.record import Record
 from brns.runs.remaking import GENOTYPE, can_remake, warn_unless_exact
-from brns.runs.sources import Source, difference
+from brns.runs.sources import Source, find_edits
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
@@ -89,7 +89,7 @@ def fork(
         )
     origin = source.metadata
     same = type(search.estimator).__name__ == before["estimator"]["name"]
-    (facts,) = metadata.new(
+    (facts,) = metadata.make_metadata(
         search,
         [source.seed],
         total,
@@ -97,7 +97,7 @@ def fork(
         origin.genotypes,
         name=origin.estimator if same else None,
     )
-    edited = difference(origin.sources, Source(search), origin.changing)
+    edited = find_edits(origin.sources, Source(search), origin.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed

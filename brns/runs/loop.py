@@ -186,7 +186,7 @@ def _prepare(
         check_same_arguments(path, records(path), numbers, stride, genotypes)
         return path, functools.partial(reopen, path, search, total, accept_edits)
     check_output_folder(path)
-    facts = metadata.new(search, numbers, total, stride, genotypes, name)
+    facts = metadata.make_metadata(search, numbers, total, stride, genotypes, name)
     folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
     return path, functools.partial(begin, path, folders, search, facts)
 

@@ -20,8 +20,8 @@ from brns.runs.sources import Source, find_changed_code_values
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json, refuse_unrecorded
-from brns.settings.differences import diff, format_diff
-from brns.tasks.chunked import innermost
+from brns.settings.differences import find_differences, format_diff
+from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
 """what may differ between processes that compute the same bits"""
@@ -66,7 +66,7 @@ class Session(pydantic.BaseModel):
 
     def differences_here(self) -> dict[str, tuple[Any, Any]]:
         """What of its machine, versions and options is otherwise here: name to both."""
-        changed = diff(self.provenance, collect_provenance())
+        changed = find_differences(self.provenance, collect_provenance())
         return {name: both for name, both in changed.items() if name not in ALIKE}
 
 
@@ -137,7 +137,7 @@ class Metadata(pydantic.BaseModel):
         inner = tuple(f"{name}." for name in self.changing)
         return {
             name: both
-            for name, both in diff(self.experiment, part_to_json(search)).items()
+            for name, both in find_differences(self.experiment, part_to_json(search)).items()
             if name not in self.changing and not name.startswith(inner)
         }
 
@@ -150,7 +150,7 @@ class Metadata(pydantic.BaseModel):
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
 
-def new(
+def make_metadata(
     search: NoveltySearch,
     seeds: Sequence[int],
     generations: int,
@@ -161,7 +161,7 @@ def new(
     """The metadata of runs that are begun together, one for each seed, without a session; a
     `SettingsError` where a setting cannot be recorded.
     """
-    refuse_unrecorded(dataclasses.replace(search, task=innermost(search.task)), "search")
+    refuse_unrecorded(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
     space = search.task.behavior_space
     first = Metadata(
         format=11,

@@ -26,7 +26,7 @@ from brns.runs.provenance import collect_provenance
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
 from brns.runs.seeds import to_host
-from brns.runs.sources import Source, difference
+from brns.runs.sources import Source, find_edits
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_diff, format_overrides
@@ -221,7 +221,7 @@ def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     """
     source = Source(runs[0].search)
     old = runs[0].metadata.sources
-    edited = difference(old, source, runs[0].metadata.changing)
+    edited = find_edits(old, source, runs[0].metadata.changing)
     if edited and not accept:
         raise RecordError(_describe_edits(runs[0], edited, source))
     for run in runs if edited else ():

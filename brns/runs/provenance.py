@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from brns.tasks.cpu import cores
+from brns.tasks.cpu import count_cores
 
 JAX_DEFAULTS = {
     "jax_threefry_partitionable": True,
@@ -40,7 +40,7 @@ def collect_provenance() -> dict[str, Any]:
         "commit": commit(),
         "machine": {
             "processor": _processor(),
-            "cores": cores(),
+            "cores": count_cores(),
             "system": f"{platform.system()} {platform.machine()}",
         },
         "device": device(),
@@ -107,7 +107,7 @@ def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[di
     return list(groups.values())
 
 
-def text(facts: Mapping[str, Any]) -> str:
+def format_provenance(facts: Mapping[str, Any]) -> str:
     """What made something in Markdown, whatever of `collect_provenance` is known of it."""
     parts = [f"Commit {facts.get('commit') or 'unknown'}"]
     if facts.get("versions"):

@@ -26,7 +26,7 @@ from brns.core.population import take
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.chunked import has_workers
-from brns.tasks.cpu import cores
+from brns.tasks.cpu import count_cores
 from brns.tasks.sharded import Sharded
 
 Step = tuple[SearchState, Generation]
@@ -47,7 +47,7 @@ def count_parallel_batches(task: Task, seeds: int) -> int:
         return 1
     if jax.config.jax_default_prng_impl != "threefry2x32":  # ty: ignore[missing-attribute]
         return seeds
-    return min(seeds, cores() if jax.default_backend() == "cpu" else jax.local_device_count())
+    return min(seeds, count_cores() if jax.default_backend() == "cpu" else jax.local_device_count())
 
 
 def split_seeds(seeds: int, batches: int) -> list[slice]:

@@ -48,7 +48,7 @@ from brns.settings.description import (
     is_library_value,
     part_to_json,
 )
-from brns.tasks.chunked import innermost
+from brns.tasks.chunked import unwrap_task
 
 PLAIN = bool | int | float | complex | str | bytes | None
 DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
@@ -93,7 +93,7 @@ class Source:
         """of modules, and their parents"""
         self._partly_own: set[str] = set()
         """attributes of objects whose classes are partly another package's"""
-        task = innermost(search.task)
+        task = unwrap_task(search.task)
         for part in (task, search.estimator, search.mutate, search.select, search.founders):
             self._collect(part)
         self._collect_registration(task)
@@ -364,7 +364,7 @@ class Source:
             self._collect(value, name)
 
 
-def difference(
+def find_edits(
     before: Mapping[str, str], now: Source, changing: Collection[str] = ()
 ) -> dict[str, str]:
     """What was edited, but for comments and values that evaluations change: a text by name."""

@@ -263,7 +263,7 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     What cannot be described, such as a simulator, stays as `original` has it.
     """
     name = str(description.get("name"))
-    if original is not None and equal(part_to_json(original), description):
+    if original is not None and are_equal(part_to_json(original), description):
         return original
     is_user_part = type(original).__name__ == name
     if name in REBUILT or isinstance(original, enum.Enum):
@@ -280,7 +280,7 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     values = {}
     for key, value in description.items():
         present = getattr(original, key, None) if is_user_part else None
-        if key == "name" or (is_user_part and equal(part_to_json(present), value)):
+        if key == "name" or (is_user_part and are_equal(part_to_json(present), value)):
             continue
         values[key] = _setting_from_json(f"{name}.{key}", hints.get(key, Any), value, present)
     if is_user_part and not dataclasses.is_dataclass(original):
@@ -352,12 +352,12 @@ def _key_from_json(item: Any) -> Any:
     return _setting_from_json("a key", Any, item, None)
 
 
-def equal(before: Any, after: Any) -> bool:
+def are_equal(before: Any, after: Any) -> bool:
     """Whether two descriptions are the same; NaN is the same as NaN."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         if before.keys() != after.keys():
             return False
-        return all(equal(before[key], after[key]) for key in before)
+        return all(are_equal(before[key], after[key]) for key in before)
     if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and all(map(equal, before, after))
+        return len(before) == len(after) and all(map(are_equal, before, after))
     return bool(before == after or (before != before and after != after))

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Evaluation
-from brns.tasks.scene import Scene, plain
+from brns.tasks.scene import Scene, make_plain_scene
 
 PIXELS = 16
 """along a side of the arm's picture"""
@@ -51,7 +51,7 @@ class PlanarArm(eqx.Module):
 
     def scene(self) -> Scene:
         """The plane of the tip, or of the first link's end."""
-        world = plain(self.behavior_space)
+        world = make_plain_scene(self.behavior_space)
         if self.descriptor == "picture":
             return world
         end = "the tip" if self.descriptor == "tip" else "joint 1"

@@ -290,7 +290,7 @@ def _(part: Chunked) -> Any:
     return {"name": "Chunked", "task": part_to_json(part.task), "chunk": part.chunk}
 
 
-def innermost(task: Task) -> Task:
+def unwrap_task(task: Task) -> Task:
     """The world itself: the task within those that evaluate it in chunks or on several devices."""
     while isinstance(task, Chunked | Sharded):
         task = task.task

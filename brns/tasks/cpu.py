@@ -10,7 +10,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jaxtyping import Array, Float
 
 
-def cores() -> int:
+def count_cores() -> int:
     """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -107,7 +107,7 @@ class Filmed(Protocol):
         """
 
 
-def plain(space: Box) -> Scene:
+def make_plain_scene(space: Box) -> Scene:
     """The scene of a world of which only the behavior space is known.
 
     Args:

@@ -21,7 +21,7 @@ import brns
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, generations_at_points, run_method
 from brns.comparison.statistics import Comparison, bootstrap_interval, judge
-from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
+from brns.comparison.worlds import SUITE, Cells, make_world_of_task, tip, world
 from brns.metrics import cycling
 from brns.metrics.recorded import evaluated_column
 from brns.runs.files import RecordError
@@ -186,7 +186,7 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         brns.compare(search(Overflowing()), METHODS, seeds=1, generations=2, out=tmp_path)
 
 
-TWICE = [of_task(Identity(), 8, 2)] * 2
+TWICE = [make_world_of_task(Identity(), 8, 2)] * 2
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
 
 def test_the_picture_has_evaluations_the_looks_and_the_width_that_is_asked_for(compared):
     """8 founders and 6 offspring a generation."""
-    figure = page.picture(compared.worlds, compared.results, width="column")
+    figure = page.draw_comparison(compared.worlds, compared.results, width="column")
     assert figure.get_figwidth() == 3.5
     _, archive = figure.axes[0].lines
     assert_array_equal(archive.get_xdata(), 8 + 6 * np.array(generations_at_points(12)))
@@ -274,7 +274,7 @@ def test_a_measurement_that_is_asked_to_stop_stops():
     stop = Event()
     stop.set()
     with pytest.raises(CancelledError):
-        run_method(search(), of_task(Identity(), 8, 12, CELLS), [0, 1], stop)
+        run_method(search(), make_world_of_task(Identity(), 8, 12, CELLS), [0, 1], stop)
 
 
 def fake(final):

@@ -12,7 +12,7 @@ import brns
 from brns.comparison import peers
 from brns.comparison.measure import generations_at_points, run_method
 from brns.comparison.run import _cross_with_operators
-from brns.comparison.worlds import Cells, of_task
+from brns.comparison.worlds import Cells, make_world_of_task
 
 pytest.importorskip("ribs")
 from ribs.archives import DensityArchive, GridArchive, ProximityArchive
@@ -111,7 +111,7 @@ COMPILED = pytest.mark.slow  # for 6 s, by Numba
 )
 def test_a_peer_covers_what_a_loop_of_pyribs_covers(name, scheduler):
     own, peer = search(HostIdentity()), peers.PEERS[f"pyribs, {name}"]
-    facts = run_method(own, of_task(own.task, 8, GENERATIONS, CELLS), [SEED], peer=peer)
+    facts = run_method(own, make_world_of_task(own.task, 8, GENERATIONS, CELLS), [SEED], peer=peer)
     founders = own.init(jax.random.key(SEED)).population
     covered = literal(scheduler(np.asarray(founders.fitness)), np.asarray(founders.genotype))
     assert_array_equal(facts.covered[0], np.array(covered)[generations_at_points(GENERATIONS)])
@@ -183,7 +183,9 @@ def test_behaviors_without_a_grid_have_centroids(monkeypatch):
         told.append(terms)
         return peers.MapElites()(terms)
 
-    covered = run_method(search(Solid()), of_task(Solid(), 8, 4, CELLS), [0], peer=peer).covered[0]
+    covered = run_method(
+        search(Solid()), make_world_of_task(Solid(), 8, 4, CELLS), [0], peer=peer
+    ).covered[0]
     assert covered[-1] > covered[0]
     assert told[0].dims is None
-    assert peers._centroids(told[0].ranges).shape == (30, 3)
+    assert peers._place_centroids(told[0].ranges).shape == (30, 3)

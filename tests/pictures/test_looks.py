@@ -16,7 +16,7 @@ from brns import Box, pictures
 from brns.pictures import FIGURES, PAPER, draw, figures_of, lines, notebook, style
 from brns.pictures.lines import label_line_ends, move_apart
 from brns.pictures.paint_maps import draw_world
-from brns.pictures.records import looks_of
+from brns.pictures.records import choose_looks
 from brns.pictures.scenes import open_cells
 from brns.pictures.style import new_figure
 from brns.runs.record import Records
@@ -26,18 +26,20 @@ from brns.tasks.scene import COLOURS, Scene
 
 def test_a_method_has_its_look_whatever_stands_beside_it():
     three = ["archive", "recognition", "paper"]
-    assert looks_of(three) == looks_of(three[::-1])
-    assert looks_of(["archive"])["archive"] == looks_of(three)["archive"] == LOOKS["archive"]
+    assert choose_looks(three) == choose_looks(three[::-1])
+    assert (
+        choose_looks(["archive"])["archive"] == choose_looks(three)["archive"] == LOOKS["archive"]
+    )
     labels = ["archive, capacity=8", "archive, capacity=64", "Mine", "recognition", "Yours"]
-    looks = looks_of(labels)
+    looks = choose_looks(labels)
     assert len(set(looks.values())) == 5
     assert len({look.color for look in looks.values()}) == 5
     # what looks like a method is that method
     for label in ("archive, capacity=8", "Mine", "Yours"):
         assert looks[label] not in LOOKS.values()
-    assert looks == looks_of(labels[::-1])
+    assert looks == choose_looks(labels[::-1])
     assert looks["archive, capacity=64"] == LOOKS["archive"]
-    many = looks_of(map(str, range(40)))
+    many = choose_looks(map(str, range(40)))
     assert len(set(many.values())) == 40
 
 

@@ -13,11 +13,11 @@ from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationK
 from brns.metrics.measures import summary
 from brns.metrics.recorded import everyone
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
-from brns.pictures.records import scene_of
+from brns.pictures.records import find_scene
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED
 from brns.tasks.chunked import Chunked
-from brns.tasks.scene import Area, Film, Scene, plain
+from brns.tasks.scene import Area, Film, Scene, make_plain_scene
 
 
 class Genes(eqx.Module):
@@ -92,7 +92,7 @@ def test_a_picture_of_the_run_needs_no_search(wide, strides):
     for known in (wide, strides):
         alone = Record(known.path)
         points = overview(alone).axes[1].collections[-1].get_offsets()
-        world = scene_of(alone)
+        world = find_scene(alone)
         assert_allclose(points, world.place(alone.population().descriptor))
         assert world.walls is None
 
@@ -133,7 +133,7 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wid
     assert ax.get_title().endswith(", 6 outside")
     assert ax.images[0].get_extent() == [-1, 1, -1, 1]
     assert ax.get_xlim() == pytest.approx((-2.08, 2.08))
-    shown = view.view({"a method": wide})
+    shown = view.gather_view({"a method": wide})
     assert shown["scene"]["low"] == [-2, -2]
     assert shown["panels"][0]["map"]["low"] == [-1, -1]
     assert json.dumps(shown)  # of NumPy's numbers, too
@@ -164,6 +164,6 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
 
 
 def test_behaviors_on_a_line_lie_at_height_0():
-    world = plain(Box([-1.0], [3.0]))
+    world = make_plain_scene(Box([-1.0], [3.0]))
     assert (world.low, world.high) == ((-1, -1), (3, 1))
     assert_array_equal(world.place(np.array([[2.0]])), [[2, 0]])

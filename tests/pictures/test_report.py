@@ -13,7 +13,7 @@ from brns import Record
 from brns.formatting import format_number
 from brns.metrics.measures import MEASURES, over_seeds
 from brns.pictures import novelty_grid
-from brns.pictures.records import scene_of
+from brns.pictures.records import find_scene
 from brns.pictures.report import page, view
 from brns.pictures.scenes import open_cells
 
@@ -81,7 +81,7 @@ def read(text, kind):
 
 @pytest.fixture(scope="module")
 def shown(maze):
-    return view.view({"a method": maze})
+    return view.gather_view({"a method": maze})
 
 
 def test_the_view_holds_the_record(maze, shown):
@@ -102,7 +102,7 @@ def test_the_view_holds_the_record(maze, shown):
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
     novelty = novelty_grid(maze, 4, 40)
-    reached = open_cells(scene_of(maze), maze.behavior_space, 40)
+    reached = open_cells(find_scene(maze), maze.behavior_space, 40)
     levels = read(shown["panels"][0]["map"]["levels"][2], "u1").reshape(40, 40)
     assert not levels[~reached].any()
     novelties, places = np.unique(novelty[reached], return_inverse=True)
@@ -117,7 +117,7 @@ def test_a_run_that_ended_earlier_shows_its_last_generation(near, archived, tmp_
     for g in (5, 6):
         for kind in ("generations", "states"):
             (short.path / kind / f"{g:06d}.npz").unlink()
-    panels = view.view({"long": near[0], "short": short})["panels"]
+    panels = view.gather_view({"long": near[0], "short": short})["panels"]
     assert [panel["last"] for panel in panels] == [6, 4]
     assert panels[1]["rows"][4] == panels[1]["rows"][6] != panels[1]["rows"][3]
 

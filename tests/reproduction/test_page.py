@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brns.comparison.markdown import provenance_text
+from brns.comparison.markdown import format_provenance
 from brns.experiments import maze, paper_recognition
 from brns.runs import metadata
 from brns.runs.record import Record
@@ -71,7 +71,7 @@ def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):
 
 def test_a_table_says_what_made_its_runs(tmp_path):
     def record(commit, seed):
-        (facts,) = metadata.new(maze(paper_recognition()), [seed], 1, 1)
+        (facts,) = metadata.make_metadata(maze(paper_recognition()), [seed], 1, 1)
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
         store = Store(tmp_path / f"{seed}")
         store.make()
@@ -84,7 +84,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
     )
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]
     here = {"command": "python -m reproduction", "commit": "analysis", "versions": {"brns": "2"}}
-    text = provenance_text("Small.", made, here)
+    text = format_provenance("Small.", made, here)
     assert "- Runs: one; two: Commit aaa; brns 1." in text
     assert "- Runs: three: Commit b; brns 1." in text
     assert "- Measured: Commit analysis; brns 2." in text

@@ -26,7 +26,7 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     assert [part_to_json(part_from_json(one)) for one in described] == described
     store = Store(tmp_path / "random")
     store.make()
-    metadata.write(store, metadata.new(ants["random"], [0], 1, 1)[0])
+    metadata.write(store, metadata.make_metadata(ants["random"], [0], 1, 1)[0])
     assert method(Record(tmp_path / "random")) == "random search"
 
 

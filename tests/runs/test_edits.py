@@ -16,7 +16,7 @@ from worlds import HostIdentity
 import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summary
-from brns.runs.sources import Source, difference
+from brns.runs.sources import Source, find_edits
 
 CODE = """
 import argparse
@@ -138,7 +138,7 @@ def written(tmp_path, monkeypatch):
 def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
     first = Source(written().made()).texts
     edited = Source(written(before, after).made())
-    assert ", ".join(difference(first, edited)) == name
+    assert ", ".join(find_edits(first, edited)) == name
     assert len("".join(edited.texts.values())) < 3000
 
 
@@ -329,7 +329,7 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
         module = loaded(tmp_path, f"way{gain}", text, monkeypatch)
         sources.append(Source(search(Registered(module.called))))
     gymnasium.registry.pop("Edited-v0", None)
-    edited = difference(sources[0].texts, sources[1])
+    edited = find_edits(sources[0].texts, sources[1])
     assert edited
     assert "called" not in edited
 
@@ -364,7 +364,7 @@ def test_an_edit_of_what_a_function_imports_is_seen(
         for file in (tmp_path / "one.py", tmp_path / "two/one.py"):
             file.write_text(f"raise SystemExit\ndef helper(x):\n    return x * {gain}\n")
         now = Source(search(task))
-        edited = difference(before, now)
+        edited = find_edits(before, now)
         before = now.texts
     assert list(edited) == ([name] if name else [])
     assert not {"one", "two", "three"} & sys.modules.keys()
@@ -393,13 +393,13 @@ def use(x):
     use = loaded(tmp_path, "own", text, monkeypatch).use
     before = Source(search(Own(use))).texts
     use(1.0)
-    assert difference(before, Source(search(Own(use)))) == {}
+    assert find_edits(before, Source(search(Own(use)))) == {}
     monkeypatch.setitem(use.__globals__, "__name__", "__main__")
-    assert difference(before, Source(search(Own(use)))) == {}
+    assert find_edits(before, Source(search(Own(use)))) == {}
     for line, name in (("model = None", "model"), ("mass = None", "Robot.mass")):
         edited = text.replace(line, line.replace("None", "1.0"))
         use = loaded(tmp_path, "own", edited, monkeypatch).use
-        assert list(difference(before, Source(search(Own(use))))) == [name]
+        assert list(find_edits(before, Source(search(Own(use))))) == [name]
 
 
 def test_what_is_kept_when_it_is_first_needed_is_no_code(tmp_path, monkeypatch):
@@ -426,10 +426,10 @@ def use(x):
     use = loaded(tmp_path, "own", text, monkeypatch).use
     before = Source(search(Own(use))).texts
     use(1.0)
-    assert difference(before, Source(search(Own(use)))) == {}
+    assert find_edits(before, Source(search(Own(use)))) == {}
     for line, name in ((("Model(1.0)", "Model(2.0)"), "MODEL.gain"), (("{}", "{1: 2}"), "table")):
         use = loaded(tmp_path, "own", text.replace(*line), monkeypatch).use
-        assert list(difference(before, Source(search(Own(use))))) == [name]
+        assert list(find_edits(before, Source(search(Own(use))))) == [name]
 
 
 def test_where_a_project_lies_is_no_code(tmp_path, monkeypatch):
@@ -445,9 +445,9 @@ def use(x):
         (tmp_path / name).mkdir()
         module = loaded(tmp_path / name, "own", text, monkeypatch)
         sources.append(Source(search(Own(module.use))))
-    assert difference(sources[0].texts, sources[1]) == {}
+    assert find_edits(sources[0].texts, sources[1]) == {}
     edited = loaded(tmp_path / "laptop", "own", text.replace("robot", "ant"), monkeypatch)
-    assert list(difference(sources[0].texts, Source(search(Own(edited.use))))) == ["TEXT"]
+    assert list(find_edits(sources[0].texts, Source(search(Own(edited.use))))) == ["TEXT"]
 
 
 def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
@@ -559,15 +559,15 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
 )
 def test_what_means_the_same_is_the_same(written, before, after):
     first = Source(written().made()).texts
-    assert difference(first, Source(written(before, after).made())) == {}
+    assert find_edits(first, Source(written(before, after).made())) == {}
 
 
 def test_code_without_a_file_is_known_by_what_was_compiled():
     def source(gain):
         return Source(search(Own(typed(f"def use(x):\n    return x * {gain}\n"))))
 
-    assert difference(source(2).texts, source(2)) == {}
-    assert list(difference(source(2).texts, source(3))) == ["use"]
+    assert find_edits(source(2).texts, source(2)) == {}
+    assert list(find_edits(source(2).texts, source(3))) == ["use"]
     one, other = (Source(search(Own(each))) for each in (lambda x: x + 1, lambda x: x + 2))
     assert one.texts != other.texts
     assert Source(brns.NoveltySearch(brns.PlanarArm())).texts == {}

@@ -11,7 +11,7 @@ from brns import AntMaze, check_task
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, ant_xml
-from brns.tasks.ant.physics import Physics, observation, pictures, position
+from brns.tasks.ant.physics import Physics, compute_observation, pictures, read_position
 from brns.tasks.ant.rules import POLICY, find_areas_containing
 
 mujoco = pytest.importorskip("mujoco")
@@ -75,9 +75,9 @@ def test_descriptor_samples_the_path_evenly_forward_and_ends_with_the_last_posit
 
 def test_observations_and_areas_by_hand():
     state = np.arange(30.0)[None]  # time, 15 positions, 14 velocities
-    assert observation(state)[0, :4].tolist() == [(1 - 5) / 70, (2 - 5) / 70, 3, 4]
-    assert observation(state)[0, -1] == 29
-    assert position(state).tolist() == [[1, 2]]
+    assert compute_observation(state)[0, :4].tolist() == [(1 - 5) / 70, (2 - 5) / 70, 3, 4]
+    assert compute_observation(state)[0, -1] == 29
+    assert read_position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
     assert find_areas_containing(here, areas).astype(int).tolist() == [

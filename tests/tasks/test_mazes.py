@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy.ndimage import label
 
 from brns import DeceptiveMaze, RoomsMaze
-from brns.tasks.maze.map import PIXEL, rooms
+from brns.tasks.maze.map import PIXEL, draw_rooms
 
 KEY = jax.random.key(0)
 SPACE = DeceptiveMaze().genotype_space
@@ -27,7 +27,7 @@ def test_a_maze_of_another_size_has_its_own_world():
 
 @pytest.mark.parametrize("side", [2, 7])
 def test_a_robot_of_its_size_can_go_into_every_room(side):
-    maze = RoomsMaze(seed=side, rooms=side)
+    maze = RoomsMaze(seed=side, draw_rooms=side)
     middle = 300 / side
     assert maze.start[:2] == pytest.approx((middle, 600 - middle))
     assert maze.goal == pytest.approx((600 - middle, middle))
@@ -37,7 +37,7 @@ def test_a_robot_of_its_size_can_go_into_every_room(side):
     assert number == 1
     middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
     assert (pieces[np.ix_(middles, middles)] == 1).all()
-    assert (rooms(5, 4) != rooms(4, 4)).any()
+    assert (draw_rooms(5, 4) != draw_rooms(4, 4)).any()
 
 
 def test_the_path_is_the_mazes_trajectory():

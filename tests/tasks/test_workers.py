@@ -29,7 +29,7 @@ from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks import worker
-from brns.tasks.chunked import Chunked, innermost, pop_failure_reasons
+from brns.tasks.chunked import Chunked, pop_failure_reasons, unwrap_task
 from brns.tasks.worker import EvaluationError, WorkerError
 from brns.tasks.workers import Dask, Processes
 
@@ -148,7 +148,7 @@ def test_a_record_rebuilds_the_task_without_workers():
         assert type(rebuilt) is Chunked
         assert rebuilt.executor is None
         assert (rebuilt.chunk, part_to_json(rebuilt.task)) == (5, part_to_json(maze))
-        assert innermost(spread) is maze
+        assert unwrap_task(spread) is maze
 
 
 def test_a_dead_worker_costs_no_result(shared, tmp_path):

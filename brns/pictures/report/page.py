@@ -17,9 +17,9 @@ from brns.formatting import abbreviate_numbers, format_number
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import draw
-from brns.pictures.records import explain_left_out, has_map, methods, scene_of
+from brns.pictures.records import explain_left_out, find_scene, has_map, methods
 from brns.pictures.report import view
-from brns.pictures.style import NOVELTY, SOLVED, data_url, png
+from brns.pictures.style import NOVELTY, SOLVED, encode_data_url, encode_png
 from brns.pictures.table import FIGURES
 from brns.runs.files import atomic_file
 from brns.runs.metadata import describe_origin
@@ -60,7 +60,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     for label, seeds in runs.items():
         lengths[label] = sorted({record.last_generation for record in seeds})
     drawn, not_drawn = _draw_figures(records)
-    watched = view.view(first_seeds)
+    watched = view.gather_view(first_seeds)
     rows = table(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
@@ -82,9 +82,9 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         view=watched,
         script=(Path(__file__).parent / "view.js").read_text(encoding="utf-8"),
         frames=len(watched["generations"]),
-        walled=scene_of(first).walls is not None,
+        walled=find_scene(first).walls is not None,
         mapped=has_map(first),
-        areas=scene_of(first).areas,
+        areas=find_scene(first).areas,
         colors={"born": BORN, "solved": SOLVED, "scale": ", ".join(SCALE)},
         cells=view.MAP_CELLS,
         figures=FIGURES,
@@ -129,7 +129,7 @@ def table(
 
     p is corrected for the whole table.
     """
-    of_paths = scene_of(next(iter(runs.values()))[0]).paths
+    of_paths = find_scene(next(iter(runs.values()))[0]).paths
     values: dict[str, dict[str, dict[int, float]]] = {}
     numbers: dict[str, list[int]] = {}
     for name, seeds in runs.items():
@@ -168,9 +168,9 @@ def differences(
 def _image(figure: Figure, is_map: bool) -> tuple[str, bool]:
     """The source of a figure's image, of a map in pixels, and whether it is wide."""
     if is_map:
-        image = data_url(png(figure, dpi=100))
+        image = encode_data_url(encode_png(figure, dpi=100))
     else:
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg")
-        image = data_url(buffer.getvalue(), "svg+xml")
+        image = encode_data_url(buffer.getvalue(), "svg+xml")
     return image, bool(figure.get_figwidth() > 8)

@@ -12,9 +12,9 @@ from PIL import Image, ImageColor
 
 from brns.pictures import gather_maps
 from brns.pictures.gather_maps import Living, NoveltyMap
-from brns.pictures.records import has_map, last_kept_generations, pick_evenly, scene_of
+from brns.pictures.records import find_scene, has_map, last_kept_generations, pick_evenly
 from brns.pictures.scenes import paths_from_start
-from brns.pictures.style import NOVELTY, WALL, data_url, rank_norm
+from brns.pictures.style import NOVELTY, WALL, encode_data_url, rank_norm
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
@@ -36,11 +36,11 @@ def choose_generations(records: Sequence[Record]) -> list[int]:
     return pick_evenly(0, last, min(max(NUMBERS // numbers, 2), MOST_FRAMES))
 
 
-def view(runs: Mapping[str, Record]) -> dict[str, Any]:
+def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
     """What the page's script draws of a run of each method: JSON values of the scene, the
     generations, and a panel for each. Arrays are base64 of little-endian bytes.
     """
-    world = scene_of(next(iter(runs.values())))
+    world = find_scene(next(iter(runs.values())))
     generations = choose_generations(list(runs.values()))
     panels = []
     for name, record in runs.items():
@@ -137,4 +137,4 @@ def _encode(array: np.ndarray, kind: str) -> str:
 def _image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="png", optimize=True)
-    return data_url(buffer.getvalue())
+    return encode_data_url(buffer.getvalue())

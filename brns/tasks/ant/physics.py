@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
 from brns.tasks.ant.model import ant_xml
-from brns.tasks.cpu import cores
+from brns.tasks.cpu import count_cores
 
 BOUND = 50.0  # metres, of the world, in every dimension
 # Of an observation.
@@ -95,20 +95,20 @@ shared = lru_cache(maxsize=8)(Physics)
 """the same physics for all who ask for it in this process"""
 
 
-def position(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 2"]:
+def read_position(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 2"]:
     """The torso's x and y."""
     return state[:, 1:3]
 
 
-def observation(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 29"]:
+def compute_observation(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 29"]:
     """What the ant senses: 15 positions, x and y mapped to (value - 5) / 70, and 14 velocities."""
     return (state[:, 1:30] - SHIFT) / SCALE
 
 
-def threads() -> int:
+def count_threads() -> int:
     """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores."""
     text = os.environ.get("OMP_NUM_THREADS", "")
-    return int(text) if text.isdecimal() and int(text) else cores()
+    return int(text) if text.isdecimal() and int(text) else count_cores()
 
 
 def pictures(

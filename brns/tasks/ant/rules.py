@@ -13,9 +13,9 @@ from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
-from brns.tasks.ant.physics import BOUND, observation, position
+from brns.tasks.ant.physics import BOUND, compute_observation, read_position
 from brns.tasks.policy import FeedForward, Genotypes, Rows
-from brns.tasks.scene import COLOURS, Area, Film, Scene, plain
+from brns.tasks.scene import COLOURS, Area, Film, Scene, make_plain_scene
 
 POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
 logger = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class AntMaze(eqx.Module):
 
     def scene(self) -> Scene:
         """The arena from above, with its areas, in metres."""
-        arena, world = ARENAS[self.arena], plain(self.behavior_space)
+        arena, world = ARENAS[self.arena], make_plain_scene(self.behavior_space)
         areas = []
         for colour, (x, y) in arena.areas.items():
             areas.append(Area(x, y, AREA_RADIUS, f"{colour} area", COLOURS[colour]))
@@ -183,18 +183,18 @@ class AntMaze(eqx.Module):
         length = np.full(n, self.steps)
         visited = np.zeros((n, len(areas)), bool)
         stuck, unstable = np.zeros((2, n), bool)
-        world = physics.shared(self.arena, self.integrator, threads or physics.threads())
+        world = physics.shared(self.arena, self.integrator, threads or physics.count_threads())
         state = np.tile(world.start, (n, 1))
-        path[0] = position(state)
+        path[0] = read_position(state)
         layers, alive = POLICY.layers(genotypes.astype(float)), np.arange(n)
         note(state)
         for t in range(1, self.steps + 1):
             if not alive.size:
                 break
-            action = POLICY.act(layers, observation(state).T).T
+            action = POLICY.act(layers, compute_observation(state).T).T
             state, sound = world.advance(state, action, self.frame_skip)
             note(state)
-            path[t, alive] = here = position(state)
+            path[t, alive] = here = read_position(state)
             inside = find_areas_containing(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
             if sound.all() and not inside.any() and not checked:

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.tasks.gymnasium.numbers import UNBOUNDED, width_of
+from brns.tasks.gymnasium.numbers import UNBOUNDED, count_observation_numbers
 from brns.tasks.policy import FeedForward, act_on_host, fit_policy
 
 GENES = 100_000  # of a default policy, beyond which a word is said
@@ -50,10 +50,10 @@ def _count_outputs(space: spaces.Space) -> int:
 
 
 def default_policy(observed: spaces.Space, acted: spaces.Space) -> FeedForward:
-    policy = fit_policy(None, width_of(observed), _count_outputs(acted))
+    policy = fit_policy(None, count_observation_numbers(observed), _count_outputs(acted))
     if policy.genotype_length > GENES:
         warnings.warn(
-            f"observations of {width_of(observed):,} numbers make a policy of "
+            f"observations of {count_observation_numbers(observed):,} numbers make a policy of "
             f"{policy.genotype_length:,} genes: shrink images in make_env, by gymnasium.wrappers."
             "ResizeObservation and GrayscaleObservation, or give a policy of your own",
             stacklevel=4,

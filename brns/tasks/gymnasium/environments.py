@@ -42,13 +42,13 @@ class Worlds(threading.local):
             self.made.clear()
             self.maker = maker
         if i not in self.made:
-            with _silent() if self.made else contextlib.nullcontext():
+            with _silence_output() if self.made else contextlib.nullcontext():
                 self.made[i] = make(maker)
         return self.made[i]
 
 
 @contextlib.contextmanager
-def _silent() -> Generator[None, None, None]:
+def _silence_output() -> Generator[None, None, None]:
     """What a simulator prints when it is made is read once, of C code too."""
     with (
         MAKING,
@@ -108,7 +108,7 @@ def make_vector(make_env: Any, n: int) -> VectorEnv:
     return worlds
 
 
-def spaces_of(env: Any, vector: bool) -> tuple[spaces.Space, spaces.Space]:
+def get_spaces(env: Any, vector: bool) -> tuple[spaces.Space, spaces.Space]:
     """Of observations and actions; of a vector environment, those of one world."""
     form = "single_" if vector else ""
     names = f"{form}observation_space", f"{form}action_space"

@@ -32,7 +32,7 @@ def as_real_numbers(name: str, values: Any) -> np.ndarray:
     raise ValueError(f"{name} must give an array of real numbers; got {values!r:.80}")
 
 
-def width_of(space: spaces.Space) -> int:
+def count_observation_numbers(space: spaces.Space) -> int:
     """How many numbers a flattened observation has."""
     if (width := _flat_width(space)) is not None:
         return width
@@ -54,7 +54,7 @@ def _flat_width(space: spaces.Space) -> int | None:
 
 def make_flatten(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.ndarray, " o"]]:
     """A function that copies an observation, of a Box n at once, as floats, which do not wrap."""
-    plain, size = isinstance(space, spaces.Box), n * width_of(space)
+    plain, size = isinstance(space, spaces.Box), n * count_observation_numbers(space)
     dtype = np.result_type(space.dtype, np.float32) if plain else float
 
     def flatten(observation: Any) -> Float[np.ndarray, " o"]:
@@ -80,9 +80,9 @@ def flatten_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray
     return np.array([spaces.flatten(space, action) for action in actions], float)
 
 
-def limits_of(space: spaces.Space) -> Bounds:
+def find_limits(space: spaces.Space) -> Bounds:
     """The bounds of the flattened values, infinite where there are none."""
-    width_of(space)
+    count_observation_numbers(space)
     flat: Any = spaces.flatten_space(space)
     low, high = flat.low.astype(float).ravel(), flat.high.astype(float).ravel()
     low = np.where(low > -UNBOUNDED, low, -np.inf)

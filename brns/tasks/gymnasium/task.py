@@ -21,20 +21,20 @@ from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import (
     Worlds,
+    get_spaces,
     look_at,
     make_single,
     make_vector,
     reset,
-    spaces_of,
     step,
 )
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
 from brns.tasks.gymnasium.numbers import (
     as_real_numbers,
     check_numbers,
-    limits_of,
+    count_observation_numbers,
+    find_limits,
     make_flatten,
-    width_of,
 )
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import Film
@@ -139,12 +139,12 @@ class GymnasiumTask(eqx.Module):
         """
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
         observed, acted = self._spaces(len(genotypes))
-        act = partial(make_actor, acted, self.policy, width_of(observed))
+        act = partial(make_actor, acted, self.policy, count_observation_numbers(observed))
         if self.vector:
-            return self._live_together(act(genotypes), len(genotypes), seed)
-        together = max(1, min(TOGETHER, NUMBERS // width_of(observed)))
+            return self._run_vectorized(act(genotypes), len(genotypes), seed)
+        together = max(1, min(TOGETHER, NUMBERS // count_observation_numbers(observed)))
         groups = np.split(genotypes, range(together, len(genotypes), together))
-        episodes = [self._live_apart(act(group), len(group), seed) for group in groups]
+        episodes = [self._run_one_by_one(act(group), len(group), seed) for group in groups]
         return [*itertools.chain(*episodes)]
 
     def film(self, genotype: Float[np.ndarray, " p"]) -> Film:
@@ -171,8 +171,13 @@ class GymnasiumTask(eqx.Module):
     def _draw_episode(self, env: gymnasium.Env, genotype: np.ndarray) -> Iterator[np.ndarray]:
         """What an environment draws at the start and after each step of one episode."""
         genotypes = np.asarray(genotype)[None]
-        act = make_actor(env.action_space, self.policy, width_of(env.observation_space), genotypes)
-        for _ in self._live(act, [env], [Diary()], self.seed or 0):
+        act = make_actor(
+            env.action_space,
+            self.policy,
+            count_observation_numbers(env.observation_space),
+            genotypes,
+        )
+        for _ in self._run_episodes(act, [env], [Diary()], self.seed or 0):
             try:
                 picture = np.asarray(env.render())
             except Exception as error:
@@ -181,23 +186,26 @@ class GymnasiumTask(eqx.Module):
             yield picture
         env.close()
 
-    def _live_apart(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+    def _run_one_by_one(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
         get, make_env = self._worlds.get, self.make_env  # once: a module is slow to give them
         worlds = [get(i, make_single, make_env) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
-        for _ in self._live(act, worlds, diaries, seed):
+        for _ in self._run_episodes(act, worlds, diaries, seed):
             pass
         return [diary.episode(worlds[0].action_space) for diary in diaries]
 
-    def _live(
+    def _run_episodes(
         self, act: Callable[[np.ndarray], Any], worlds: list[Any], diaries: list[Diary], seed: int
     ) -> Iterator[None]:
         """Write an episode in each diary; stops at the start and after each step."""
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
         watch = self.watch  # once: a module makes a function anew at each look
         flat = make_flatten(observed)
-        discrete, rows = isinstance(acted, spaces.Discrete), np.empty((n, width_of(observed)))
+        discrete, rows = (
+            isinstance(acted, spaces.Discrete),
+            np.empty((n, count_observation_numbers(observed))),
+        )
         batch = None if discrete else batch_space(acted, n)
         for i, env in enumerate(worlds):
             observation, info = reset(env, seed)
@@ -229,7 +237,7 @@ class GymnasiumTask(eqx.Module):
             if not living:
                 break
 
-    def _live_together(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+    def _run_vectorized(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
         worlds = self._world(n)
         plain = isinstance(worlds.single_observation_space, spaces.Box)
@@ -281,13 +289,13 @@ class GymnasiumTask(eqx.Module):
 
     def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
-        return spaces_of(self._world(n if self.vector else 0), self.vector)
+        return get_spaces(self._world(n if self.vector else 0), self.vector)
 
     def _find_box(self, observed: spaces.Space, acted: spaces.Space) -> Box:
         """Where behaviors lie, if `describe` knows it."""
         describe: Any = self.describe
         if self.watch is None and hasattr(describe, "bounds"):
-            bounds = describe.bounds(limits_of(observed), limits_of(acted))
+            bounds = describe.bounds(find_limits(observed), find_limits(acted))
             if np.isfinite(bounds).all():
                 return Box(*bounds)
         raise ValueError(

@@ -31,7 +31,7 @@ DOOR = 14  # pixels; the robot's disc takes 7
 MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 
 
-def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
+def draw_rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
     """A map of square rooms whose doors are drawn from a seed; row 0 is at the lowest y."""
     if not 2 <= side <= 8 or seed < 0:
         raise ValueError(
@@ -90,7 +90,7 @@ def build_collision_tables(obstacles: bytes) -> Tables:
         touched[seen(i, j) == 0] |= 1 << BEARINGS.index(bearing)
 
     ends = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16)
-    offsets = _laser_ends()
+    offsets = _compute_laser_ends()
     stops = np.empty((len(offsets), k, k), np.int16)
     for end, (end_i, end_j) in enumerate(offsets):
         ends[end_j + REACH, end_i + REACH] = end
@@ -110,7 +110,7 @@ def build_collision_tables(obstacles: bytes) -> Tables:
         return Tables(jnp.asarray(touched), jnp.asarray(ends), jnp.asarray(stops))
 
 
-def _laser_ends() -> list[tuple[int, int]]:
+def _compute_laser_ends() -> list[tuple[int, int]]:
     """Offsets of a laser's end from the robot's pixel, which roundings move by under a pixel."""
     offsets = []
     for i, j in product(range(-REACH, REACH + 1), repeat=2):

@@ -22,10 +22,10 @@ from brns.tasks.maze.map import (
     REACH,
     Tables,
     build_collision_tables,
-    rooms,
+    draw_rooms,
 )
 from brns.tasks.policy import FeedForward, Genotypes
-from brns.tasks.scene import COLOURS, Area, Scene, plain
+from brns.tasks.scene import COLOURS, Area, Scene, make_plain_scene
 
 HARD = Path(__file__).with_name("hard.txt")  # Lehman & Stanley's hard maze as libfastsim reads it
 AXLE = 20.0
@@ -188,7 +188,7 @@ class DeceptiveMaze(eqx.Module):
         walls = self.obstacles
         # A pixel's centre, and not its corner, is at a multiple of its size.
         edge = PIXEL * len(walls) - PIXEL / 2
-        return plain(self.behavior_space)._replace(
+        return make_plain_scene(self.behavior_space)._replace(
             axes=("x (world units)", "y (world units)"),
             paths=self.positions is not None,
             down=True,
@@ -243,7 +243,7 @@ class RoomsMaze(DeceptiveMaze):
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
         if self.bitmap is not None:
             raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes a bitmap")
-        return rooms(self.seed, self.rooms)
+        return draw_rooms(self.seed, self.rooms)
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
@@ -259,7 +259,7 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     heading = jnp.where(heading > math.pi, heading - 2 * math.pi, heading)
     heading = jnp.where(heading <= -math.pi, heading + 2 * math.pi, heading)
 
-    at = tables.touched.at[_pixel(next_y), _pixel(next_x)]
+    at = tables.touched.at[_to_pixel(next_y), _to_pixel(next_x)]
     touched = at.get(mode="clip").astype(jnp.uint32)
     x, y = jnp.where(touched > 0, x, next_x), jnp.where(touched > 0, y, next_y)
     return (x, y, heading), (*_read_lasers(tables, x, y, heading), *_read_bumpers(touched, heading))
@@ -268,13 +268,13 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
 def _read_lasers(
     tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], heading: Float[Array, " n"]
 ) -> Rows:
-    i, j = _pixel(x), _pixel(y)
+    i, j = _to_pixel(x), _to_pixel(y)
     cos, sin = _cos_sin(heading)
     readings = []
     for direction in DIRECTIONS:
         ahead, sideways = RANGE * math.cos(direction), RANGE * math.sin(direction)
-        end_i = _pixel(x + ahead * cos - sideways * sin)
-        end_j = _pixel(y + ahead * sin + sideways * cos)
+        end_i = _to_pixel(x + ahead * cos - sideways * sin)
+        end_j = _to_pixel(y + ahead * sin + sideways * cos)
         end = tables.ends.at[end_j - j + REACH, end_i - i + REACH].get(mode="clip")
         stop = tables.stops.at[end, j, i].get(mode="clip").astype(jnp.int32)
         stop_i, stop_j = (stop >> 7) - 64, (stop & 127) - 64
@@ -299,7 +299,7 @@ def _read_bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Ro
     return (left > 0).astype(jnp.float32), (right > 0).astype(jnp.float32)
 
 
-def _pixel(coordinate):
+def _to_pixel(coordinate):
     return jnp.floor(coordinate * (1 / PIXEL) + 0.5).astype(jnp.int32)
 
 
