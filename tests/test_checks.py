@@ -381,6 +381,18 @@ def test_faulty_founders_are_refused(founders, message):
         check_founders(founders, FIVE)
 
 
+def test_a_setting_that_evaluations_change_is_told():
+    class Counting(HostIdentity):
+        calls = 0
+
+        def evaluate(self, genotypes, key):
+            self.calls += 1
+            return super().evaluate(genotypes, key)
+
+    with pytest.warns(UserWarning, match="evaluate changed calls of Counting, .* begin such names"):
+        check_task(Counting())
+
+
 def test_our_operators_keep_their_contracts():
     for select in (brns.Elitist(), brns.NSGA2(), brns.LocalCompetition(), brns.Generational()):
         check_selection(select)

@@ -91,7 +91,7 @@ def test_double_precision_is_not_switched_while_a_search_runs(task, tmp_path):
 
 
 def test_seeds_are_no_batch_with_another_generator(monkeypatch):
-    monkeypatch.setattr("brns.runs.seeds.cores", lambda: 1)
+    monkeypatch.setattr("brns.runs.seeds.count_cores", lambda: 1)
     assert count_parallel_batches(Identity(), 3) == 1
     with configured("jax_default_prng_impl", "unsafe_rbg"):
         assert count_parallel_batches(Identity(), 3) == 3

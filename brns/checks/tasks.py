@@ -1,6 +1,7 @@
 """The check of a task of your own."""
 
 import contextlib
+import warnings
 from collections.abc import Generator, Sequence
 
 import jax
@@ -13,7 +14,9 @@ from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
-from brns.settings.description import refuse_unrecorded
+from brns.settings.description import part_to_json, refuse_unrecorded
+from brns.settings.differences import find_differences
+from brns.settings.sources import Source, remember_changes
 
 
 def check_task(
@@ -52,6 +55,7 @@ def check_task(
             evaluation = task.evaluate(batch, key)
         return validate_evaluation(evaluation, len(batch), task)
 
+    before, settings = Source(task).texts, part_to_json(task)
     first = evaluate(genotypes)
     _check_values(name, first, box)
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
@@ -76,6 +80,13 @@ def check_task(
         compiled = jax.jit(evaluate)(genotypes, key)
         if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
+    remember_changes(before, Source(task))
+    if changed := find_differences(settings, part_to_json(task)):
+        warnings.warn(
+            f"evaluate changed {', '.join(changed)} of {type(task).__name__}, which a run takes "
+            "for settings: begin such names with _",
+            stacklevel=2,
+        )
     print(_summarize(task, first))
 
 

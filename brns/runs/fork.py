@@ -10,13 +10,14 @@ import numpy as np
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
 from brns.runs.paths import atomic_directory, check_output_folder, require_integer, resolve_out
+from brns.runs.provenance import read_sources
 from brns.runs.record import Record
 from brns.runs.remaking import GENOTYPE, can_remake, warn_unless_exact
-from brns.runs.sources import Source, find_edits
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.parts import SettingsError
+from brns.settings.sources import find_edits
 
 SHARED = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes,
@@ -97,7 +98,7 @@ def fork(
         origin.genotypes,
         name=origin.estimator if same else None,
     )
-    edited = find_edits(origin.sources, Source(search), origin.changing)
+    edited = find_edits(origin.sources, read_sources(search), origin.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed

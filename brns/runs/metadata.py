@@ -13,14 +13,14 @@ import pydantic
 from brns.experiments.names import name_search_and_changes
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
-from brns.runs.provenance import collect_provenance
+from brns.runs.provenance import collect_provenance, read_sources
 from brns.runs.remaking import Keep
 from brns.runs.seeds import count_parallel_batches
-from brns.runs.sources import Source, find_changed_code_values
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json, refuse_unrecorded
 from brns.settings.differences import find_differences, format_diff
+from brns.settings.sources import remember_changes
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -143,7 +143,7 @@ class Metadata(pydantic.BaseModel):
 
     def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
-        return [*self.other_settings(search), *find_changed_code_values(self.sources, search)]
+        return [*self.other_settings(search), *remember_changes(self.sources, read_sources(search))]
 
     def compute_checksum(self) -> int:
         """The checksum that it should have."""
@@ -178,7 +178,7 @@ def make_metadata(
         generations=generations,
         checkpoint_every=checkpoint_every,
         genotypes=genotypes,
-        sources=Source(search).texts,
+        sources=read_sources(search).texts,
         **collect_provenance(),
     )
     by_seed = [{"seed": seed, "id": secrets.token_hex(8)} for seed in seeds]

@@ -22,14 +22,14 @@ from brns.runs.active import ActiveRun
 from brns.runs.files import RecordError
 from brns.runs.metadata import Edit
 from brns.runs.paths import atomic_directory, require_integer
-from brns.runs.provenance import collect_provenance
+from brns.runs.provenance import collect_provenance, read_sources
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
 from brns.runs.seeds import to_host
-from brns.runs.sources import Source, find_edits
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_diff, format_overrides
+from brns.settings.sources import Source, find_edits
 
 LOG = logging.getLogger("brns")
 DRAWING = (*DRAWING_MODES, "jax_default_prng_impl")
@@ -219,7 +219,7 @@ def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     """Whether the user's own code was edited since; without `accept` that is a `RecordError`, else
     the runs' metadata say it, with the generation `after` which they go on.
     """
-    source = Source(runs[0].search)
+    source = read_sources(runs[0].search)
     old = runs[0].metadata.sources
     edited = find_edits(old, source, runs[0].metadata.changing)
     if edited and not accept:

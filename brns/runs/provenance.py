@@ -12,6 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from brns.search import NoveltySearch
+from brns.settings.sources import Source
+from brns.tasks.chunked import unwrap_task
 from brns.tasks.cpu import count_cores
 
 JAX_DEFAULTS = {
@@ -95,6 +98,12 @@ def _processor() -> str:
             )
     except (OSError, StopIteration):
         return platform.processor() or "unknown"
+
+
+def read_sources(search: NoveltySearch) -> Source:
+    """The code of a search that is a user's own, as it is now."""
+    operators = search.mutate, search.select, search.founders
+    return Source(unwrap_task(search.task), search.estimator, *operators)
 
 
 def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:

@@ -17,9 +17,10 @@ from jaxtyping import Bool, Float
 from brns.core import Box, Generation
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
-from brns.runs.sources import Source, find_edits
+from brns.runs.provenance import read_sources
 from brns.search import draw_offspring, keys
 from brns.settings.differences import format_diff
+from brns.settings.sources import find_edits
 
 GENOTYPE = "offspring.genotype"
 CHECKED = 5
@@ -156,7 +157,9 @@ def _explain_difference(record: Any, number: int, like: Likeness) -> str:
         return "another search, version or machine made the run that this is a fork of"
     if changed := sessions[-1].differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
-    if edited := find_edits(metadata.sources_of(number), Source(record.search), metadata.changing):
+    if edited := find_edits(
+        metadata.sources_of(number), read_sources(record.search), metadata.changing
+    ):
         return f"your own code was edited since: {', '.join(edited)}"
     if like == "rounded":
         return "a program that makes them alone rounds otherwise than one of a whole generation"

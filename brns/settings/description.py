@@ -148,7 +148,11 @@ def get_attribute(thing: Any, name: str, default: Any = None) -> Any:
 
 def attributes_of(thing: Any) -> dict[str, Any]:
     """What an object holds, by name, in its `__dict__` and its slots."""
-    attributes = dict(get_attribute(thing, "__dict__") or {})
+    attributes = {
+        name: value
+        for name, value in (get_attribute(thing, "__dict__") or {}).items()
+        if not isinstance(getattr(type(thing), name, None), functools.cached_property)
+    }
     for each in type(thing).__mro__:
         slots = getattr(each, "__slots__", ())
         for slot in [slots] if isinstance(slots, str) else slots:

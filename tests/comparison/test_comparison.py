@@ -335,7 +335,7 @@ def test_the_table_counts_a_world_once():
     untouched = found.summary_of(found.untouched)[-1]
     assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
-    assert "in 4 worlds over 10 seeds; offspring by mixed mutation." in f"{found}"
+    assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"
 
 
 def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():

@@ -16,7 +16,8 @@ from worlds import HostIdentity
 import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summary
-from brns.runs.sources import Source, find_edits
+from brns.runs.metadata import read_sources
+from brns.settings.sources import find_edits
 
 CODE = """
 import argparse
@@ -127,8 +128,8 @@ def written(tmp_path, monkeypatch):
         ("scale = 1.0", "scale = 2.0", "Base.scale"),
         ("[-1.0] * 2", "[-2.0] * 2", "Base.behavior_space"),
         ("np.arange(3.0)", "np.ones(3)", "TABLE"),
-        ("Ground(3.0)", "Ground(4.0)", "GROUND.width"),
-        ("[0.0, 1.0]", "[0.0] * 9999", "CONFIG"),
+        ("Ground(3.0)", "Ground(4.0)", "GROUND.width, GROUND"),
+        ("[0.0, 1.0]", "[0.0] * 9999", "CONFIG.offset"),
         ("points**power", "points * power", "measured"),
         ("POWER = 1", "POWER = 2", "Scorer.__call__.factor"),
         ("return 0.0", "return 0.1", "offset"),
@@ -136,8 +137,8 @@ def written(tmp_path, monkeypatch):
     ],
 )
 def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
-    first = Source(written().made()).texts
-    edited = Source(written(before, after).made())
+    first = read_sources(written().made()).texts
+    edited = read_sources(written(before, after).made())
     assert ", ".join(find_edits(first, edited)) == name
     assert len("".join(edited.texts.values())) < 3000
 
@@ -272,6 +273,54 @@ class Ground(enum.IntEnum):
 def use(x, ground=Ground.STEEP):
     return ground.slope() * x""",
     "an array of functions": "use = functools.partial(max, np.array([lambda x: literal * x]))",
+    "a global named as another's state": """steps = GAIN
+class Sim:
+    def __init__(self):
+        self.steps = 0
+    def run(self, x):
+        self.steps += 1
+        return x * steps
+SIM = Sim()
+def use(x):
+    return SIM.run(x)""",
+    "what a method fills in": """class Robot:
+    def __init__(self, mass):
+        self.mass = None
+        self.reset(mass)
+    def reset(self, mass):
+        self.mass = mass
+ROBOT = Robot(GAIN)
+def use(x):
+    return ROBOT.mass * x""",
+    "a dictionary that is updated": """CONFIG = {"calls": 0}
+CONFIG.update(gain=GAIN)
+def use(x):
+    CONFIG["calls"] += 1
+    return CONFIG["gain"] * x""",
+    "a tuple in an environment of one's own": """class Env(gymnasium.Env):
+    def __init__(self, gains):
+        self.gains = gains
+made = Env((GAIN, 1.0))
+def use(x):
+    return made.gains[0] * x""",
+    "one of equal values": """class Leg:
+    def __init__(self, length):
+        self.length = length
+class Robot:
+    def __init__(self, *legs):
+        self._legs = legs
+robot = Robot(Leg(1), Leg(2), Leg(GAIN))
+def use(x):
+    return robot._legs[2].length * x""",
+    "a word like a temporary folder's": """KIND = "tmp_gravGAIN0"
+def use(x):
+    return len(KIND) * x""",
+    "a private attribute of a global": """class Robot:
+    def __init__(self, mass):
+        self._mass = mass
+ROBOT = Robot(GAIN)
+def use(x):
+    return ROBOT._mass * x""",
     "a dictionary with dots": """class Config(dict):
     __getattr__ = dict.__getitem__
 config = Config(gain=GAIN)
@@ -327,7 +376,7 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
     for gain in ("1", "2"):
         text = BEGIN + WAYS[way].replace("literal", gain).replace("GAIN", gain)
         module = loaded(tmp_path, f"way{gain}", text, monkeypatch)
-        sources.append(Source(search(Registered(module.called))))
+        sources.append(read_sources(search(Registered(module.called))))
     gymnasium.registry.pop("Edited-v0", None)
     edited = find_edits(sources[0].texts, sources[1])
     assert edited
@@ -363,73 +412,65 @@ def test_an_edit_of_what_a_function_imports_is_seen(
     for gain in ("1", "1.5"):
         for file in (tmp_path / "one.py", tmp_path / "two/one.py"):
             file.write_text(f"raise SystemExit\ndef helper(x):\n    return x * {gain}\n")
-        now = Source(search(task))
+        now = read_sources(search(task))
         edited = find_edits(before, now)
         before = now.texts
     assert list(edited) == ([name] if name else [])
     assert not {"one", "two", "three"} & sys.modules.keys()
 
 
-def test_what_a_function_assigns_and_how_a_program_was_begun_are_no_code(tmp_path, monkeypatch):
-    text = """
-import aside
-model = None
+LAZY = """
+import functools
+import aside, jax, numpy as np
+model = jitted = None
+table, log = {}, []
 class Robot:
     mass = None
-    @classmethod
-    def weigh(cls):
-        cls.mass = 2.0
-        return cls.mass
-def use(x):
-    global model
-    if model is None and __name__ != __file__:
-        model = 2.0
-    aside.load()
-    return model * x * aside.table * Robot.weigh()
-"""
-    loaded(
-        tmp_path, "aside", "table = 0\ndef load():\n    global table\n    table = 3\n", monkeypatch
-    )
-    use = loaded(tmp_path, "own", text, monkeypatch).use
-    before = Source(search(Own(use))).texts
-    use(1.0)
-    assert find_edits(before, Source(search(Own(use)))) == {}
-    monkeypatch.setitem(use.__globals__, "__name__", "__main__")
-    assert find_edits(before, Source(search(Own(use)))) == {}
-    for line, name in (("model = None", "model"), ("mass = None", "Robot.mass")):
-        edited = text.replace(line, line.replace("None", "1.0"))
-        use = loaded(tmp_path, "own", edited, monkeypatch).use
-        assert list(find_edits(before, Source(search(Own(use))))) == [name]
-
-
-def test_what_is_kept_when_it_is_first_needed_is_no_code(tmp_path, monkeypatch):
-    """As in a second run of a process, in which it is there already."""
-    text = """
-import numpy as np
-table = {}
-log = []
-class Model:
     def __init__(self, gain):
         self.weights, self.gain, self.log = None, gain, []
+    @functools.cached_property
+    def cached(self):
+        return np.ones(3)
     def run(self, x):
         if self.weights is None:
             self.weights = np.ones(3)
+        type(self).mass = 1.0
         self.log.append(self.gain)
         return self.weights[0] * x
-MODEL = Model(1.0)
+ROBOT = Robot(1.0)
+def keep(x, cache={}):
+    return cache.setdefault("x", ROBOT.cached[0]) * x
 def use(x):
-    if "t" not in table:
-        table["t"] = 2.0
+    global model, jitted
+    if model is None:
+        model, jitted = 1.0, jax.jit(lambda x: x * 1.0)
+        table["load"] = lambda x: x
     log.append(1)
-    return MODEL.run(x) * table["t"]
+    aside.load()
+    return keep(table["load"](ROBOT.run(model * np.asarray(jitted(x)))))
 """
-    use = loaded(tmp_path, "own", text, monkeypatch).use
-    before = Source(search(Own(use))).texts
-    use(1.0)
-    assert find_edits(before, Source(search(Own(use)))) == {}
-    for line, name in ((("Model(1.0)", "Model(2.0)"), "MODEL.gain"), (("{}", "{1: 2}"), "table")):
-        use = loaded(tmp_path, "own", text.replace(*line), monkeypatch).use
-        assert list(find_edits(before, Source(search(Own(use))))) == [name]
+
+
+def test_what_evaluations_keep_is_known_as_it_began(tmp_path, monkeypatch):
+    """A cache that `check_task`, or an earlier run of the process, has filled is as it was."""
+    counting = "table = 0\ndef load():\n    global table\n    table += 3\n"
+    loaded(tmp_path, "aside", counting, monkeypatch)
+    task = Own(loaded(tmp_path, "own", LAZY, monkeypatch).use)
+    before = read_sources(search(task))
+    brns.check_task(task)
+    assert find_edits(before.texts, read_sources(search(task))) == {}
+    (record,) = brns.run(search(task), 1, out=tmp_path / "run")
+    assert record.metadata.sources == before.texts
+    assert find_edits(before.texts, read_sources(search(task))) == {}
+    brns.resume(tmp_path / "run", 2, search=search(task))
+    for was, now, name in (
+        ("= None\nt", "= 3\nt", "model"),
+        ("mass = None", "mass = 2.0", "Robot.mass"),
+        ("Robot(1.0)", "Robot(2.0)", "ROBOT.gain"),
+        ("table, log = {}, []", "table, log = {1: 2}, []", "table"),
+    ):
+        edited = Own(loaded(tmp_path, "own", LAZY.replace(was, now), monkeypatch).use)
+        assert name in find_edits(before.texts, read_sources(search(edited)))
 
 
 def test_where_a_project_lies_is_no_code(tmp_path, monkeypatch):
@@ -444,15 +485,16 @@ def use(x):
     for name in ("laptop", "cluster"):
         (tmp_path / name).mkdir()
         module = loaded(tmp_path / name, "own", text, monkeypatch)
-        sources.append(Source(search(Own(module.use))))
+        sources.append(read_sources(search(Own(module.use))))
     assert find_edits(sources[0].texts, sources[1]) == {}
-    edited = loaded(tmp_path / "laptop", "own", text.replace("robot", "ant"), monkeypatch)
-    assert list(find_edits(sources[0].texts, Source(search(Own(edited.use))))) == ["TEXT"]
+    for edit in (("robot", "ant"), ("__file__).parent", "__file__).parent.parent")):
+        edited = loaded(tmp_path / "laptop", "own", text.replace(*edit), monkeypatch)
+        assert "TEXT" in find_edits(sources[0].texts, read_sources(search(Own(edited.use))))
 
 
 def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
     text = """
-from brns.runs.code import digest_code
+from brns.settings.code import digest_code
 print(digest_code((lambda n: n in {"alpha", "beta", "gamma", "delta", "eps"}).__code__))
 """
     found = {
@@ -516,7 +558,7 @@ def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
 
     first, out = made(COUNTERS), tmp_path / "run"
     (record,) = brns.run(first, 1, out=out)
-    changing = {"buffer", "seen", "Held.calls", "inner.log", "robot.steps", "add.calls"}
+    changing = {"buffer", "seen", "count", "Held.calls", "inner.log", "robot.steps", "add.calls"}
     found = {name.removeprefix("closed.<locals>.") for name in record.metadata.changing}
     assert found == changing
     brns.resume(out, 2, search=first)
@@ -529,7 +571,7 @@ def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
 
 def test_a_global_of_the_name_of_an_attribute_is_not_read():
     use = typed("def use(x):\n    return x.seed", seed=3)
-    assert "seed" not in Source(search(Own(use))).texts
+    assert "seed" not in read_sources(search(Own(use))).texts
 
 
 def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
@@ -537,7 +579,7 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
 
     def lines(**names):
         use = typed("def use(x):\n    return next(steps)", **names)
-        return Source(search(Own(use))).texts["steps"]
+        return read_sources(search(Own(use))).texts["steps"]
 
     text = "import itertools\nsteps = itertools.count(2)  # two"
     module = loaded(tmp_path, "stepping", text, monkeypatch)
@@ -558,19 +600,19 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
     ],
 )
 def test_what_means_the_same_is_the_same(written, before, after):
-    first = Source(written().made()).texts
-    assert find_edits(first, Source(written(before, after).made())) == {}
+    first = read_sources(written().made()).texts
+    assert find_edits(first, read_sources(written(before, after).made())) == {}
 
 
 def test_code_without_a_file_is_known_by_what_was_compiled():
     def source(gain):
-        return Source(search(Own(typed(f"def use(x):\n    return x * {gain}\n"))))
+        return read_sources(search(Own(typed(f"def use(x):\n    return x * {gain}\n"))))
 
     assert find_edits(source(2).texts, source(2)) == {}
     assert list(find_edits(source(2).texts, source(3))) == ["use"]
-    one, other = (Source(search(Own(each))) for each in (lambda x: x + 1, lambda x: x + 2))
+    one, other = (read_sources(search(Own(each))) for each in (lambda x: x + 1, lambda x: x + 2))
     assert one.texts != other.texts
-    assert Source(brns.NoveltySearch(brns.PlanarArm())).texts == {}
+    assert read_sources(brns.NoveltySearch(brns.PlanarArm())).texts == {}
 
 
 def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):

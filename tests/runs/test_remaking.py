@@ -15,8 +15,8 @@ from searches import HOST as STATELESS
 import brns
 from brns import GaussianMutation, PolynomialMutation, Record, RecordError
 from brns.runs import metadata, remaking
+from brns.runs.metadata import read_sources
 from brns.runs.remaking import GENOTYPE
-from brns.runs.sources import Source
 
 HOST = replace(STATELESS, estimator=brns.VisitCounts(grids=8))
 
@@ -84,7 +84,7 @@ def test_own_code_that_was_edited_is_named(born):
     with pytest.raises(RecordError, match=r"your own code was edited since: .*Rounded.__call__"):
         record.column(GENOTYPE)
     record.metadata.edits.append(metadata.Edit(after=12, before={}))
-    record.metadata.sources |= Source(record.search).texts
+    record.metadata.sources |= read_sources(record.search).texts
     with pytest.raises(RecordError, match="varies otherwise"):
         record.column(GENOTYPE)
     record.metadata.edits[0].before["Rounded.__call__"] = ""

@@ -62,10 +62,10 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     """Four seeds on two cores, then on one, against two all along.
     One batch would be another run."""
     lanes = search(Lanes())
-    monkeypatch.setattr(seeds, "cores", lambda: 2)
+    monkeypatch.setattr(seeds, "count_cores", lambda: 2)
     run(lanes, 4, out=tmp_path / "whole", seeds=4, checkpoint_every=2)
     run(lanes, 2, out=tmp_path / "part", seeds=4, checkpoint_every=2)
-    monkeypatch.setattr(seeds, "cores", lambda: 1)
+    monkeypatch.setattr(seeds, "count_cores", lambda: 1)
     (first, *_) = resume(tmp_path / "part", 4, search=lanes)
     assert first.metadata.seed_batches == 2
     assert seeds.count_parallel_batches(HostIdentity(), 3) == 1

@@ -27,7 +27,7 @@ def test_a_maze_of_another_size_has_its_own_world():
 
 @pytest.mark.parametrize("side", [2, 7])
 def test_a_robot_of_its_size_can_go_into_every_room(side):
-    maze = RoomsMaze(seed=side, draw_rooms=side)
+    maze = RoomsMaze(seed=side, rooms=side)
     middle = 300 / side
     assert maze.start[:2] == pytest.approx((middle, 600 - middle))
     assert maze.goal == pytest.approx((600 - middle, middle))

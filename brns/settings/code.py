@@ -23,11 +23,6 @@ LIBRARY = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 INSTALLED = ("site-packages", "dist-packages")
-MUTATORS = {
-    *("add", "append", "clear", "discard", "extend", "insert"),
-    *("pop", "popitem", "remove", "setdefault", "update"),
-}
-"""methods that change a collection"""
 
 
 def is_own(thing: Any) -> bool:
@@ -44,7 +39,7 @@ def is_own(thing: Any) -> bool:
 
 def _is_own_file(name: str, file: str | None) -> bool:
     """The same of a module's name and file."""
-    if name.partition(".")[0] in ("brns", "builtins"):
+    if name.partition(".")[0] in ("brns", "builtins", "nanobind"):
         return False
     if file is None:  # typed into a notebook
         return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
@@ -102,55 +97,10 @@ def find_names(code: types.CodeType) -> tuple[set[str], set[str]]:
     return names, attributes
 
 
-def find_assigned(code: types.CodeType, instruction: str) -> set[str]:
-    """The names that such instructions of a function, and of the functions within it, assign:
-    `STORE_GLOBAL`, `STORE_ATTR`.
-    """
+def find_assigned(code: types.CodeType) -> set[str]:
+    """The attributes that a function, and the functions within it, assign."""
     steps = itertools.chain.from_iterable(map(dis.get_instructions, _iterate_codes(code)))
-    return {step.argval for step in steps if step.opname == instruction}
-
-
-def find_mutated(text: str) -> set[str]:
-    """The names of variables and attributes of which a function's text changes what they hold:
-    `seen[key] = 1`, `self.log.append(1)`.
-    """
-    names = set()
-    for node in ast.walk(_parse(text)):
-        target = None
-        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            target = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            target = node.func.value if node.func.attr in MUTATORS else None
-        while isinstance(target, ast.Subscript):
-            target = target.value
-        names.add(getattr(target, "id", getattr(target, "attr", "")))
-    return names
-
-
-def find_begun(text: str) -> dict[str, bool]:
-    """The attributes that an initializer's text assigns, to whether it tells their value: `None`,
-    `0`, `[]`, `dict()`.
-    """
-    begun: dict[str, bool] = {}
-    for node in ast.walk(_parse(text)):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            pairs = [(target, node.value)]
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = list(zip(target.elts, node.value.elts, strict=False))
-            for each, value in pairs:
-                names = [inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)]
-                if isinstance(each, ast.Attribute):
-                    told = {"dict", "list", "set"}.issuperset(names)
-                    begun[each.attr] = told and begun.get(each.attr, True)
-    return begun
-
-
-def _parse(text: str) -> ast.Module:
-    """The text, or nothing where it is none of Python's, such as part of a line."""
-    with contextlib.suppress(SyntaxError):
-        return ast.parse(text)
-    return ast.Module([], [])
+    return {step.argval for step in steps if step.opname == "STORE_ATTR"}
 
 
 def find_imports(code: types.CodeType, package: str) -> Generator[str, None, None]:

@@ -17,7 +17,7 @@ import pathlib
 import re
 import sys
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -25,12 +25,10 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from brns.runs.code import (
+from brns.settings.code import (
     extract_assignments,
     find_assigned,
-    find_begun,
     find_imports,
-    find_mutated,
     find_names,
     find_own_file,
     find_own_modules,
@@ -41,14 +39,12 @@ from brns.runs.code import (
     read_module_assignments,
     read_source,
 )
-from brns.search import NoveltySearch
 from brns.settings.description import (
     attributes_of,
     get_attribute,
     is_library_value,
     part_to_json,
 )
-from brns.tasks.chunked import unwrap_task
 
 PLAIN = bool | int | float | complex | str | bytes | None
 DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
@@ -65,12 +61,16 @@ Function = types.FunctionType | types.MethodType | functools.partial
 KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrapped
 
 
+_BEGAN: dict[str, tuple[str, str]] = {}
+"""what evaluations of this process changed, by name: how it began, and how it was afterwards"""
+
+
 class Source:
-    """The functions of a search that are a user's, and the values that they read, each under its
-    name, such as `Throw.evaluate`.
+    """The functions of a task and other parts that are a user's, and the values that they read,
+    each under its name, such as `Throw.evaluate`.
     """
 
-    def __init__(self, search: NoveltySearch):
+    def __init__(self, task: Any, *parts: Any):
         self.values: dict[str, str] = {}
         """name to a line that tells the value"""
         self.functions: dict[str, list[types.FunctionType]] = {}
@@ -80,29 +80,33 @@ class Source:
         self.files: dict[str, str] = {}
         """name of a module that a function imports to its text"""
         self._seen: dict[int, Any] = {}
-        self._globals: dict[str, Callable[[], None]] = {}
-        """name of a global to what adds the lines that assign it"""
-        self._attributes: dict[str, Callable[[], None]] = {}
-        """the same of an attribute of a class"""
-        self._assigned_globals: set[str] = set()
-        """what functions assign, or change what it holds"""
-        self._assigned_attributes: set[str] = set()
-        self._begun: dict[str, bool] = {}
-        """attributes that initializers assign to whether their text tells the value"""
-        self._folders: set[str] = set()
-        """of modules, and their parents"""
-        self._partly_own: set[str] = set()
-        """attributes of objects whose classes are partly another package's"""
-        task = unwrap_task(search.task)
-        for part in (task, search.estimator, search.mutate, search.select, search.founders):
+        self._globals: set[tuple[str, int]] = set()
+        """names and modules whose values are added"""
+        self._folders: dict[str, str] = {}
+        """of modules, and their parents, to what stands for them"""
+        for part in (task, *parts):
             self._collect(part)
         self._collect_registration(task)
-        self._leave_out_state()
         self._leave_out_places()
 
-    @functools.cached_property
+    @property
     def texts(self) -> dict[str, str]:
-        """Name to source; of a function without any a digest of what Python compiled."""
+        """Name to source as it was before evaluations changed it, such as a cache that they fill;
+        of a function without any a digest of what Python compiled.
+        """
+        texts = {}
+        for name, text in self.texts_now.items():
+            began, afterwards = _BEGAN.get(name, (text, ""))
+            texts[name] = began if text == afterwards else text
+        for name, (began, afterwards) in _BEGAN.items():  # what they removed
+            near = f"{name}.", f"{name.rpartition('.')[0]}."
+            if not afterwards and any(each.startswith(near) for each in self.texts_now):
+                texts.setdefault(name, began)
+        return {name: text for name, text in texts.items() if text}
+
+    @functools.cached_property
+    def texts_now(self) -> dict[str, str]:
+        """As it is."""
         texts = {
             name: self.values.get(name, "") + self.made.get(name, "") + self.files.get(name, "")
             for name in (*self.values, *self.made, *self.files)
@@ -111,49 +115,26 @@ class Source:
             texts[name] = texts.get(name, "") + "".join(map(read_source, functions))
         return texts
 
-    def _leave_out_state(self) -> None:
-        """Of what functions change, such as a model that is loaded when it is first needed, leave
-        out the value: how it begins counts. Of an attribute without lines only its value tells.
-        """
-        for path, collect_lines in list(self._globals.items()):
-            prefix, _, name = path.rpartition(".")
-            assigned = name in self._assigned_globals
-            if assigned or (prefix and name in self._assigned_attributes):
-                self._leave_out_value(path)
-                collect_lines()
-        for path, collect_lines in list(self._attributes.items()):
-            if path.rpartition(".")[2] in self._assigned_attributes:
-                collect_lines()
-                if lines := self.made.get(path):
-                    self._leave_out_value(path)
-                    self.made[path] = lines
-        for path in set(self.values) - set(self._attributes):  # of objects
-            name = path.rpartition(".")[2]
-            told = self._begun.get(name) or path in self._partly_own
-            if told and name in self._assigned_attributes:
-                self._leave_out_value(path)
-
     def _leave_out_places(self) -> None:
         """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
         part of a temporary folder's name.
         """
-        folders = sorted(self._folders, key=len, reverse=True)
-        pattern = re.compile(rf"({'|'.join(map(re.escape, folders))})(?![^/'])")
-        for name, text in self.values.items() if folders else ():
-            self.values[name] = re.sub(r"\btmp[a-z0-9_]{8}\b", "tmp", pattern.sub("...", text))
-
-    def _leave_out_value(self, path: str) -> None:
-        for table in (self.values, self.made):
-            for name in [each for each in table if f"{each}.".startswith(f"{path}.")]:
-                del table[name]
+        for folder in sorted(self._folders, key=len, reverse=True):
+            pattern = re.compile(rf"{re.escape(folder)}(?![^/'])")
+            for name, text in self.values.items():
+                self.values[name] = pattern.sub(self._folders[folder], text)
+        for name, text in self.values.items():
+            self.values[name] = re.sub(r"/tmp[a-z0-9_]{8}(?=[/'])", "/tmp", text)
 
     def _collect(self, thing: Any, name: str = "") -> None:
         """Add the user's functions that a thing is or holds, and its value if it has a name."""
         plain = _is_plain_value(thing)
-        if name and (plain or _is_alias(name, thing)):
-            line = _format_value(name, thing)
-            if line not in self.values.get(name, ""):
-                self.values[name] = self.values.get(name, "") + line
+        if name and plain and _is_small_dictionary(thing):  # some of it may be state
+            self.values[name] = f"{name} = {type(thing).__name__}\n"
+            for key, value in thing.items():
+                self._collect(value, f"{name}.{key}")
+        elif name and (plain or _is_alias(name, thing)):
+            self.values[name] = self.values.get(name, "") + _format_value(name, thing)
         if plain:
             name = ""
         if name and isinstance(thing, type) and dataclasses.is_dataclass(thing) and is_own(thing):
@@ -213,22 +194,17 @@ class Source:
         """Add what an object holds, with those values that no setting of the search tells.
 
         Objects whose classes are partly another package's change by code that is not looked at: of
-        these the values are numbers and texts that initializers of the user's assign.
+        these the values are those that initializers of the user's assign.
         """
         inner = attributes_of(thing)
         if not _is_settings(thing):
             kinds = [each for each in type(thing).__mro__ if is_own(each)]
             written = [vars(each).get(name) for each in kinds for name in INITIALIZERS]
             functions = [each for each in written if isinstance(each, types.FunctionType)]
-            assigned = [find_assigned(each.__code__, "STORE_ATTR") for each in functions]
-            told = {
-                key: value
-                for key, value in inner.items()
-                if isinstance(value, PLAIN) and key in set().union(*assigned)
-            }
-            name = name or type(thing).__qualname__
-            self._partly_own |= {f"{name}.{key}" for key in told}
-            self._collect_all(told, name)
+            assigned = set().union(*(find_assigned(each.__code__) for each in functions))
+            told = {key: inner[key] for key in inner if key in assigned}
+            told = {key: value for key, value in told.items() if _is_plain_value(value)}
+            self._collect_all(told if name else {}, name)
             self._collect_all(inner)
         elif name:
             self._collect_all(inner, name)
@@ -267,12 +243,9 @@ class Source:
                 if written and name not in settings:
                     path = f"{each.__qualname__}.{name}"
                     self._collect(value, path)
-                    collect_lines = functools.partial(
-                        self._collect_attribute_lines, path, each, name, module
-                    )
-                    self._attributes[path] = collect_lines
                     if not _is_known(value):
-                        collect_lines()
+                        lines = extract_assignments(read_code(each), name)
+                        self._collect_lines(path, lines, module)
 
     def _collect_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
@@ -288,14 +261,6 @@ class Source:
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         names, attributes = find_names(code)
-        text = read_code(function)
-        mutated = find_mutated(text)
-        self._assigned_globals |= find_assigned(code, "STORE_GLOBAL") | (mutated & names)
-        if function.__name__ not in INITIALIZERS:
-            self._assigned_attributes |= find_assigned(code, "STORE_ATTR") | (mutated & attributes)
-        else:
-            for attribute, constant in find_begun(text).items():
-                self._begun[attribute] = constant and self._begun.get(attribute, True)
         self._collect_globals(function.__globals__, names, attributes)
         self._collect_imports(code, function.__globals__.get("__package__") or "")
 
@@ -320,37 +285,38 @@ class Source:
         module in it what is among the attributes.
         """
         if file := module.get("__file__"):
-            self._folders |= {str(each) for each in list(pathlib.Path(file).parents)[:2]}
+            folder = pathlib.Path(file).parent
+            self._folders |= {f"{folder}": ".", f"{folder.parent}": ".."}
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name
-            self._collect_used(path, value, attributes)
-            collect_lines = functools.partial(
-                self._collect_global_lines, path, name, value, module, prefix
-            )
-            self._globals[path] = collect_lines
-            if path not in self.made and not _is_known(value):
-                collect_lines()
-
-    def _collect_attribute_lines(
-        self, path: str, kind: type, name: str, module: Mapping[str, Any]
-    ) -> None:
-        self._collect_lines(path, extract_assignments(read_code(kind), name), module)
-
-    def _collect_global_lines(
-        self, path: str, name: str, value: Any, module: Mapping[str, Any], prefix: str
-    ) -> None:
-        for other in [module, *find_own_modules(name, value)]:
-            self._collect_lines(path, read_module_assignments(other, name), other, prefix)
+            if (path, id(module)) not in self._globals or not _is_plain_value(value):
+                self._globals.add((path, id(module)))
+                self._collect_used(path, value, attributes)
+            if path not in self.made and (not _is_known(value) or _is_settings(value)):
+                plain = _is_settings(value)  # its values tell the rest
+                for other in [module, *find_own_modules(name, value)]:
+                    lines = read_module_assignments(other, name)
+                    self._collect_lines(path, lines, other, prefix, plain)
 
     def _collect_lines(
-        self, path: str, lines: str, module: Mapping[str, Any], prefix: str = ""
+        self,
+        path: str,
+        lines: str,
+        module: Mapping[str, Any],
+        prefix: str = "",
+        plain: bool = False,
     ) -> None:
-        """Add the lines that assign what is no value, class or function, and what they read."""
+        """Add the lines that assign what is no value, class or function, and what they read, or of
+        this only values.
+        """
         if lines:
             self.made[path] = lines
             tree = ast.parse(lines)
             attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-            self._collect_globals(module, find_variables(tree, ast.Load), attributes, prefix)
+            names = find_variables(tree, ast.Load)
+            if plain:
+                names = {name for name in names & module.keys() if _is_plain_value(module[name])}
+            self._collect_globals(module, names, attributes, prefix)
 
     def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
         """Add a global of a function, but of a module and of arguments what the function names."""
@@ -379,12 +345,18 @@ def find_edits(
     return changed
 
 
-def find_changed_code_values(before: Mapping[str, str], search: NoveltySearch) -> list[str]:
-    """The values of a user's code that are others than when the run began: counters, caches, logs.
-    Functions are not looked at: their files may have been edited meanwhile.
+def remember_changes(before: Mapping[str, str], now: Source) -> list[str]:
+    """The values that evaluations changed since the texts were `before`: counters, caches, logs.
+    From now on a `Source` has what they changed as it began.
+
+    Functions that were there are not looked at: their files may have been edited meanwhile.
     """
-    values = Source(search).values
-    return [name for name in values if values[name] not in before.get(name, "")]
+    for name, text in now.texts_now.items():
+        if text != before.get(name, "") and (name not in now.functions or name not in before):
+            _BEGAN[name] = before.get(name, ""), text
+    for name in before.keys() - now.texts_now.keys():
+        _BEGAN[name] = before[name], ""
+    return [name for name, value in now.values.items() if value not in before.get(name, "")]
 
 
 def _is_handwritten(value: Any) -> bool:
@@ -409,6 +381,12 @@ def _is_plain_value(value: Any) -> bool:
     if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
         return False
     return isinstance(value, DATA) or is_library_value(value)
+
+
+def _is_small_dictionary(value: Any) -> bool:
+    """Whether it is one of few values, each with a name."""
+    few = isinstance(value, dict) and len(value) <= SHOWN
+    return few and all(isinstance(key, str) for key in value)
 
 
 def _is_settings(value: Any) -> bool:
