@@ -382,12 +382,16 @@ def test_faulty_founders_are_refused(founders, message):
 
 
 def test_a_setting_that_evaluations_change_is_told():
-    class Counting(HostIdentity):
-        calls = 0
+    class Counting:
+        genotype_space, behavior_space = (
+            HostIdentity().genotype_space,
+            HostIdentity().behavior_space,
+        )
+        traceable, calls = False, 0
 
         def evaluate(self, genotypes, key):
             self.calls += 1
-            return super().evaluate(genotypes, key)
+            return HostIdentity().evaluate(genotypes, key)
 
     with pytest.warns(UserWarning, match="evaluate changed calls of Counting, .* begin such names"):
         check_task(Counting())
