@@ -56,8 +56,8 @@ def text(rows: list[dict[str, Any]]) -> str:
             'says that "every method solves the task within the first hundred generations". Its '
             "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
             "many steps is stopped, which costs areas (`ant-stuck.md`); *never* is without that "
-            "rule. 25 + 25 ants, NSGA-II, the default mixture of operators. A row of fewer than 100 "
-            "generations was stopped, and *never* is of these.",
+            "rule. 25 + 25 ants, NSGA-II, the default mixture of operators. A row of fewer than "
+            "100 generations was stopped, and *never* is of these.",
             table(lines),
             format_provenance("Runs: see *commit*."),
             "",
