@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import brns
-from brns.comparison.markdown import check_page, format_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, table
 from brns.core import Population
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.runs.files import write_bytes
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/accelerator.md"))
     asked = parser.parse_args()
     check_page(asked.out, HEADING)
-    parts = [TEXT + "\n" + format_provenance("")]
+    parts = [TEXT + "\n" + format_command_and_provenance("")]
     for title, lines in blocks():
         parts.append(f"## {title}\n\n{table(lines)}")
         write_bytes(asked.out, ("\n\n".join(parts) + "\n").encode())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brns import Record
-from brns.comparison.markdown import check_page, format_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import method
@@ -59,7 +59,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "rule. 25 + 25 ants, NSGA-II, the default mixture of operators. A row of fewer than "
             "100 generations was stopped, and *never* is of these.",
             table(lines),
-            format_provenance("Runs: see *commit*."),
+            format_command_and_provenance("Runs: see *commit*."),
             "",
         ]
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from brns import AntMaze, Record
-from brns.comparison.markdown import check_page, format_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, table
 from brns.pictures.records import method
 from brns.runs.files import write_bytes
 
@@ -57,7 +57,7 @@ def text(record: Record, task: AntMaze) -> str:
             f"generations of a run ({method(record)}, seed {record.seed}) {ANTS} offspring each "
             "were evaluated again with the rule and without it.",
             table(lines),
-            format_provenance(f"The run: commit {record.metadata.commit}."),
+            format_command_and_provenance(f"The run: commit {record.metadata.commit}."),
             "",
         ]
     )

@@ -28,7 +28,7 @@ from brns import (
     NoveltySearch,
     PopulationKNN,
 )
-from brns.comparison.markdown import format_provenance, table
+from brns.comparison.markdown import format_command_and_provenance, table
 from brns.comparison.worlds import world
 from brns.experiments import paper_recognition
 from brns.runs.files import write_bytes
@@ -65,7 +65,7 @@ def main() -> None:
     if asked.out:
         size = f"{asked.individuals} individuals, {asked.generations} generations"
         scale = f"{size}; mean ± standard deviation over seeds."
-        source = format_provenance(scale)
+        source = format_command_and_provenance(scale)
         write_bytes(asked.out, f"{table(rows)}\n\n{source}\n".encode())
 
 

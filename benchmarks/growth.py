@@ -29,7 +29,7 @@ from brns import (
     PopulationKNN,
     VisitCounts,
 )
-from brns.comparison.markdown import format_provenance, table
+from brns.comparison.markdown import format_command_and_provenance, table
 from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
@@ -212,7 +212,7 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 def page(points: list[Point], out: Path) -> str:
     blocks = [
         TEXT,
-        format_provenance(""),
+        format_command_and_provenance(""),
         f"![Time and memory]({out.name}.png)",
     ]
     for grows, title in TITLES.items():

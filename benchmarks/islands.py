@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Int
 
 import brns
-from brns.comparison.markdown import check_page, format_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
@@ -157,7 +157,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
             "have 1,024 counters a grid, all others the default 8,192.",
             table(lines),
-            format_provenance("Default mixture."),
+            format_command_and_provenance("Default mixture."),
             "",
         ]
     )

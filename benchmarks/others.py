@@ -30,7 +30,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 import brns
-from brns.comparison.markdown import check_page, format_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, table
 from brns.comparison.peers import (
     CENTROIDS,
     CMAMAE,
@@ -423,7 +423,9 @@ def text(rows: list[dict[str, Any]]) -> str:
             "Archives of pyribs have the world's grid where the behavior has two numbers, "
             f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
             "evaluations of these worlds, as far as we know, so that there is none beside ours.",
-            format_provenance(f"Runs: `python benchmarks/others.py` at commits {commits}."),
+            format_command_and_provenance(
+                f"Runs: `python benchmarks/others.py` at commits {commits}."
+            ),
             "",
         ]
     )

@@ -52,7 +52,8 @@ def deterministic_jit(function: Callable) -> Callable:
 
     @cache
     def compile_once() -> Callable:
-        jit = eqx.filter_jit(compiler_options=_find_compiler_options())  # ty: ignore[no-matching-overload]
+        options = _find_compiler_options()
+        jit = eqx.filter_jit(compiler_options=options)  # ty: ignore[no-matching-overload]
         return jit(function)
 
     @wraps(function)

@@ -95,8 +95,8 @@ class Offspring(NamedTuple):
     """the id of the second parent; -1 where there is none"""
     operator: Int[Array, " n"]
     """which operator of a `MixedMutation` made it"""
-    asked: UInt32[Array, " n"]
-    """a checksum of the state that they were asked of, plus the number of the row"""
+    checksum: UInt32[Array, " n"]
+    """of the state that they are of, plus the number of the row"""
 
 
 class NoveltySearch(eqx.Module):
@@ -274,7 +274,7 @@ class NoveltySearch(eqx.Module):
                     "Evaluation.failed"
                 )
         if not is_traced((state, offspring)):
-            numbers = np.asarray(offspring.asked - _compute_checksum(state))
+            numbers = np.asarray(offspring.checksum - _compute_checksum(state))
             if sorted(numbers) == list(range(n)) and (numbers != np.arange(n)).any():
                 raise ValueError("tell needs the offspring in the order in which ask gave them")
             if (numbers != np.arange(n)).any():
@@ -425,8 +425,8 @@ def draw_offspring(
     parents = take(state.population, drawn[best, jnp.arange(size)])
     genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
     mate = jnp.where(row >= 0, parents.id.at[row].get(mode="fill", fill_value=NOBODY), -1)
-    asked = _compute_checksum(state) + jnp.arange(size, dtype=jnp.uint32)
-    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator, asked)
+    checksum = _compute_checksum(state) + jnp.arange(size, dtype=jnp.uint32)
+    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator, checksum)
 
 
 @deterministic_jit

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brns.comparison.markdown import check_page, format_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, table
 from brns.formatting import read_csv
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
@@ -134,7 +134,7 @@ def _costs(out: Path, results: Mapping[str, Any]) -> Costs:
 def _provenance(results: Mapping[str, Any]) -> str:
     """Where numbers come from; a command that has another name today is given with that."""
     command = results["provenance"]["command"]
-    text = format_provenance(results["scale"], results["made"], results["provenance"])
+    text = format_command_and_provenance(results["scale"], results["made"], results["provenance"])
     return text.replace(f"`{command}`", _command(command))
 
 

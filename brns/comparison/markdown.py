@@ -25,7 +25,7 @@ def table(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(written)
 
 
-def format_provenance(
+def format_command_and_provenance(
     scale: str,
     made: Sequence[Mapping[str, Any]] = (),
     measured: Mapping[str, Any] | None = None,

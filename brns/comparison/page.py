@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
-from brns.comparison.markdown import check_page, format_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, table
 from brns.comparison.measure import KEPT, MethodResult, generations_at_points
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
@@ -88,7 +88,7 @@ def format_page(comparison: Comparison, folder: str) -> str:
         _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",
         _format_world_table(comparison),
-        format_provenance(f"{len(comparison.seeds)} seeds.", comparison.provenance),
+        format_command_and_provenance(f"{len(comparison.seeds)} seeds.", comparison.provenance),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -142,7 +142,9 @@ class Metadata(pydantic.BaseModel):
         }
 
     def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
-        """The settings, and values that the user's code reads, that evaluations changed by now."""
+        """The settings, and values that the user's code reads, that evaluations changed by now.
+        Later runs of this process take them as they began.
+        """
         return [*self.other_settings(search), *remember_changes(self.sources, read_sources(search))]
 
     def compute_checksum(self) -> int:

@@ -51,7 +51,7 @@ DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePat
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 INITIALIZERS = {"__init__", "__post_init__", "__new__", "__init_subclass__", "__set_name__"}
-"""methods that assign attributes which are no state"""
+"""methods that give an object or a class its first values"""
 LONG = 1000
 """letters of a value, beyond which a digest is kept"""
 SHOWN = 30
@@ -176,8 +176,8 @@ class Source:
             self._collect_attributes(thing, name)
         elif (inner := get_attribute(thing, "unwrapped")) is not None:  # of Gymnasium
             spec = get_attribute(thing, "spec")
-            told = {part: get_attribute(spec, part) for part in ("id", "kwargs")}
-            self._collect_all(told, name and f"{name}.spec")
+            arguments = {part: get_attribute(spec, part) for part in ("id", "kwargs")}
+            self._collect_all(arguments, name and f"{name}.spec")
             self._collect(inner, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
             inner = (get_attribute(thing, "__dict__") or {}).items()
@@ -202,10 +202,9 @@ class Source:
             written = [vars(each).get(name) for each in kinds for name in INITIALIZERS]
             functions = [each for each in written if isinstance(each, types.FunctionType)]
             assigned = set().union(*(find_assigned(each.__code__) for each in functions))
-            told = {key: inner[key] for key in inner if key in assigned}
-            told = {key: value for key, value in told.items() if _is_plain_value(value)}
-            self._collect_all(told if name else {}, name)
-            self._collect_all(inner)
+            for key, value in inner.items():
+                has_value = name and key in assigned and _is_plain_value(value)
+                self._collect_all({key: value}, name if has_value else "")
         elif name:
             self._collect_all(inner, name)
         else:
@@ -292,11 +291,11 @@ class Source:
             if (path, id(module)) not in self._globals or not _is_plain_value(value):
                 self._globals.add((path, id(module)))
                 self._collect_used(path, value, attributes)
-            if path not in self.made and (not _is_known(value) or _is_settings(value)):
-                plain = _is_settings(value)  # its values tell the rest
+            settings = _is_settings(value)  # whose values tell what the lines read
+            if path not in self.made and (settings or not _is_known(value)):
                 for other in [module, *find_own_modules(name, value)]:
                     lines = read_module_assignments(other, name)
-                    self._collect_lines(path, lines, other, prefix, plain)
+                    self._collect_lines(path, lines, other, prefix, plain=settings)
 
     def _collect_lines(
         self,
@@ -334,9 +333,9 @@ def find_edits(
     before: Mapping[str, str], now: Source, changing: Collection[str] = ()
 ) -> dict[str, str]:
     """What was edited, but for comments and values that evaluations change: a text by name."""
-    changed = {}
-    for name in dict.fromkeys((*before, *now.texts)):
-        was, text = before.get(name, ""), now.texts.get(name, "")
+    changed, texts = {}, now.texts
+    for name in dict.fromkeys((*before, *texts)):
+        was, text = before.get(name, ""), texts.get(name, "")
         if name not in changing and normalize_source(was) != normalize_source(text):
             lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
             visible = list(lines)[2:]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brns.comparison.markdown import format_provenance
+from brns.comparison.markdown import format_command_and_provenance
 from brns.experiments import maze, paper_recognition
 from brns.runs import metadata
 from brns.runs.record import Record
@@ -84,7 +84,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
     )
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]
     here = {"command": "python -m reproduction", "commit": "analysis", "versions": {"brns": "2"}}
-    text = format_provenance("Small.", made, here)
+    text = format_command_and_provenance("Small.", made, here)
     assert "- Runs: one; two: Commit aaa; brns 1." in text
     assert "- Runs: three: Commit b; brns 1." in text
     assert "- Measured: Commit analysis; brns 2." in text

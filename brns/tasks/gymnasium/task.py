@@ -202,10 +202,8 @@ class GymnasiumTask(eqx.Module):
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
         watch = self.watch  # once: a module makes a function anew at each look
         flat = make_flatten(observed)
-        discrete, rows = (
-            isinstance(acted, spaces.Discrete),
-            np.empty((n, count_observation_numbers(observed))),
-        )
+        discrete = isinstance(acted, spaces.Discrete)
+        rows = np.empty((n, count_observation_numbers(observed)))
         batch = None if discrete else batch_space(acted, n)
         for i, env in enumerate(worlds):
             observation, info = reset(env, seed)
