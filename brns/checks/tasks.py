@@ -16,7 +16,7 @@ from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import part_to_json, refuse_unrecorded
 from brns.settings.differences import find_differences
-from brns.settings.sources import Source, remember_changes
+from brns.settings.sources import Source, remember_changed_settings, remember_changes
 
 
 def check_task(
@@ -81,7 +81,9 @@ def check_task(
         if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
     remember_changes(before, Source(task))
-    if changed := find_differences(settings, part_to_json(task)):
+    changed = find_differences(settings, part_to_json(task))
+    remember_changed_settings(task, changed)
+    if changed:
         warnings.warn(
             f"evaluate changed {', '.join(changed)} of {type(task).__name__}, which a run takes "
             "for settings: begin such names with _",

@@ -25,6 +25,7 @@ from brns.runs.files import RecordError
 from brns.runs.paths import resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff, short_repr
+from brns.settings.parts import SettingsError
 
 SEAL = "brns.Novelty"
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
@@ -176,7 +177,14 @@ class Novelty:
         """
         arrays = read_arrays(Path(path), SEAL)
         facts = json.loads(arrays.pop("facts").tobytes())
-        estimator = part_from_json(facts["estimator"]) if estimator is None else estimator
+        if estimator is None:
+            try:
+                estimator = part_from_json(facts["estimator"])
+            except SettingsError as error:
+                raise RecordError(
+                    f"{path} has an estimator {facts['estimator']['name']}, which is not of brns "
+                    "or may hold functions of yours: give load the estimator="
+                ) from error
         novelty = cls(estimator, Box(**facts["space"]), facts["seed"])
         if other := find_differences(facts["estimator"], part_to_json(novelty.estimator)):
             raise RecordError(f"{path} was made by another estimator: {format_diff(other)}")

@@ -32,7 +32,7 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
             members = [name.removesuffix(".npy") for name in archive.namelist()]
             return {name: _array(archive, name) for name in names or members if name != SEAL}
     except OSError as error:
-        raise RecordError(f"{path} cannot be read ({error.strerror})") from None
+        raise RecordError(f"{path} cannot be read ({error.strerror})") from error
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         reason = str(error) or type(error).__name__
         raise RecordError(f"{path} is damaged ({reason})") from None

@@ -20,7 +20,7 @@ from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json, refuse_unrecorded
 from brns.settings.differences import find_differences, format_diff
-from brns.settings.sources import remember_changes
+from brns.settings.sources import remember_changed_settings, remember_changes
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -86,7 +86,7 @@ class Metadata(pydantic.BaseModel):
 
     model_config = STRICT
 
-    format: Literal[11]
+    format: Literal[12]
     id: str
     experiment: dict[str, Any]
     world: str
@@ -142,10 +142,13 @@ class Metadata(pydantic.BaseModel):
         }
 
     def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
-        """The settings, and values that the user's code reads, that evaluations changed by now.
-        Later runs of this process take them as they began.
-        """
-        return [*self.other_settings(search), *remember_changes(self.sources, read_sources(search))]
+        """The settings, and values that the user's code reads, that evaluations changed by now."""
+        source, settings = read_sources(search), self.other_settings(search)
+        remember_changes(self.sources, source)
+        prefix = _prefix_of_task(self.experiment)
+        inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
+        remember_changed_settings(unwrap_task(search.task), inner)
+        return [*settings, *source.changing]
 
     def compute_checksum(self) -> int:
         """The checksum that it should have."""
@@ -165,10 +168,12 @@ def make_metadata(
     """
     refuse_unrecorded(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
     space = search.task.behavior_space
+    source, experiment = read_sources(search), part_to_json(search)
+    settings = remember_changed_settings(unwrap_task(search.task))
     first = Metadata(
-        format=11,
+        format=12,
         id="",
-        experiment=part_to_json(search),
+        experiment=experiment,
         **name_search_and_changes(search, name)._asdict(),
         behavior_space={
             "low": np.asarray(space.low).tolist(),
@@ -180,11 +185,17 @@ def make_metadata(
         generations=generations,
         checkpoint_every=checkpoint_every,
         genotypes=genotypes,
-        sources=read_sources(search).texts,
+        changing=[*(_prefix_of_task(experiment) + name for name in settings), *source.changing],
+        sources=source.texts,
         **collect_provenance(),
     )
     by_seed = [{"seed": seed, "id": secrets.token_hex(8)} for seed in seeds]
     return [first.model_copy(update=facts, deep=True) for facts in by_seed]
+
+
+def _prefix_of_task(experiment: dict[str, Any]) -> str:
+    """What comes before the settings of the task itself, which may be evaluated in chunks."""
+    return "task.task." if experiment["task"]["name"] == "Chunked" else "task."
 
 
 def write(store: Store, metadata: Metadata) -> None:

@@ -70,7 +70,7 @@ def begin_runs(
         saving = []
         for each, (state, failed), store in zip(facts, begun, stores, strict=True):
             each.sessions.append(session.model_copy())
-            each.changing += changed
+            each.changing = [*dict.fromkeys((*each.changing, *changed))]
             saving.append(writers.submit(ActiveRun.begin, store, each, search, state, failed))
         return [future.result() for future in saving]
 

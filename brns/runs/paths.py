@@ -94,13 +94,15 @@ def check_output_folder(out: Path) -> None:
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
     if out.exists() and os.path.samefile(out, os.curdir):
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
+    if out.exists() and not os.access(out, os.W_OK):
+        raise RecordError(f"{out} cannot be written to (Permission denied): {ELSEWHERE}")
     with _explain_errors(out, below if out.exists() else ELSEWHERE):
         temporary = _hidden_name(out)
         temporary.mkdir(parents=True)
         temporary.rmdir()
-        if out.exists():
-            out.rmdir()
-            out.mkdir()
+        if out.exists():  # a mounted volume is not to be renamed
+            os.rename(out, temporary)
+            os.rename(temporary, out)
 
 
 @contextlib.contextmanager
@@ -113,6 +115,10 @@ def atomic_directory(out: Path) -> Generator[Path, None, None]:
     try:
         with _explain_errors(out):
             temporary.mkdir(parents=True)
+            if out.exists():  # the empty folder that it takes the place of keeps its rights
+                with contextlib.suppress(PermissionError):  # of a group that one is not in
+                    os.chown(temporary, -1, out.stat().st_gid)
+                shutil.copymode(out, temporary)
         yield temporary
         check_free(out)  # another process may have made a run there meanwhile
         with _explain_errors(out):

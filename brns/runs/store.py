@@ -22,6 +22,7 @@ REPAIR = (
     "put back a copy, or remove all generations and states from there on and resume from the last "
     "state that is left"
 )
+OPEN = "ask its owner for the right to read it (chmod)"
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO, errno.EINVAL)
@@ -31,11 +32,15 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 def find_runs(folder: Path) -> list[Path]:
     """The run in a folder, or else those one folder below, by name.
 
-    Those that are being made have hidden names, and are left out.
+    Those that are being made have hidden names, and are left out. A `RecordError` where the folder
+    cannot be read.
     """
-    if (folder / NAME).exists():
-        return [folder]
-    return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
+    try:
+        if (folder / NAME).exists():
+            return [folder]
+        return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
+    except PermissionError as error:
+        raise RecordError(f"{folder} cannot be read ({error.strerror}): {OPEN}") from error
 
 
 class Store:
@@ -57,7 +62,9 @@ class Store:
             batch = f"; it holds runs, such as {below[0]}" if below else ""
             raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
         except OSError as error:
-            raise RecordError(f"{self.path / NAME} cannot be read ({error.strerror})") from None
+            raise RecordError(
+                f"{self.path / NAME} cannot be read ({error.strerror}): {OPEN}"
+            ) from None
 
     def write_facts(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
@@ -75,7 +82,8 @@ class Store:
         try:
             return read_arrays(self.file(kind, number), seal, names)
         except RecordError as error:
-            raise RecordError(f"{error}: {REPAIR}") from None
+            closed = isinstance(error.__cause__, PermissionError)
+            raise RecordError(f"{error}: {OPEN if closed else REPAIR}") from None
 
     def write(
         self, kind: Kind, number: int, seal: str, arrays: Mapping[str, Any], synced: bool = True
@@ -147,7 +155,8 @@ class Store:
         except (OSError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno not in NO_LOCKS:
                 raise RecordError(
-                    f"could not write to {self.path} ({error.strerror}): choose another place"
+                    f"could not write to {self.path} ({error.strerror}): copy the run to where you "
+                    "can write, and go on there"
                 ) from error
             locked = False
         try:

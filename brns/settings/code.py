@@ -2,19 +2,23 @@
 
 import ast
 import contextlib
+import copy
 import dis
+import functools
 import hashlib
 import importlib.util
 import inspect
 import itertools
 import linecache
 import os
+import re
 import sys
 import sysconfig
 import textwrap
 import types
 from collections.abc import Generator, Mapping
 from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 from brns.settings.description import get_attribute
@@ -23,6 +27,7 @@ LIBRARY = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 INSTALLED = ("site-packages", "dist-packages")
+IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
 
 
 def is_own(thing: Any) -> bool:
@@ -46,6 +51,23 @@ def _is_own_file(name: str, file: str | None) -> bool:
     return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
 
 
+def name_module(module: Mapping[str, Any]) -> str:
+    """`own.` of the names of a file own.py, run as a script or imported; empty of a notebook's."""
+    if "get_ipython" in module or not (file := module.get("__file__")):
+        return ""
+    file = Path(file)
+    return f"{file.parent.name if file.stem == '__init__' else file.stem}."
+
+
+def name_code(thing: Any) -> str:
+    """The name of a class or function, after its module's."""
+    if isinstance(thing, types.FunctionType):
+        module = thing.__globals__
+    else:
+        module = getattr(sys.modules.get(thing.__module__), "__dict__", {})
+    return name_module(module) + thing.__qualname__
+
+
 def read_code(thing: Any) -> str:
     """The source of a function's code or of a class; empty where there is none."""
     with contextlib.suppress(OSError, TypeError, IndentationError, SyntaxError):
@@ -54,12 +76,37 @@ def read_code(thing: Any) -> str:
 
 
 def read_source(function: types.FunctionType) -> str:
-    code = function.__code__
-    # The line of a lambda may say other things too.
-    if code.co_name != "<lambda>" and (text := read_code(code)):
-        return text
+    """The source of a function, with a digest of what Python compiled: alone where there is no
+    source, or where the file was edited since.
+    """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return f"{function.__qualname__}, compiled by Python {version}: {digest_code(code)}\n"
+    code = function.__code__
+    compiled = f"{function.__qualname__}, compiled by Python {version}: {digest_code(code)}\n"
+    if code.co_name == "<lambda>":  # the line of which may say other things too
+        return compiled
+    loader = type(function.__globals__.get("__loader__")).__module__
+    if loader not in ("builtins", *IMPORTERS) and (text := read_code(code)):
+        return text  # of which another program makes another one, such as pytest of what asserts
+    linecache.checkcache(code.co_filename)
+    file = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    try:
+        codes = _compile_codes(file, code.co_filename)
+    except (SyntaxError, ValueError):  # a cell with other than Python in it
+        codes = [code]
+    same = (each for each in codes if each.co_qualname == code.co_qualname)
+    text = next((read_code(each) for each in same if digest_code(each) == digest_code(code)), "")
+    return f"{text}# {compiled}" if text else compiled
+
+
+@functools.lru_cache(maxsize=64)
+def _compile_codes(text: str, file: str) -> list[types.CodeType]:
+    """What Python compiles of a file, and within."""
+    return list(_iterate_codes(compile(text, file, "exec", dont_inherit=True)))
+
+
+def find_digests(text: str) -> list[str]:
+    """What Python compiled of the functions of a text that `read_source` gave."""
+    return re.findall(r"^(?:# )?(.*, compiled by Python .*: \w{16})$", text, re.MULTILINE)
 
 
 def digest_code(code: types.CodeType) -> str:
@@ -129,11 +176,18 @@ def find_own_file(name: str) -> str | None:
     return None
 
 
-def find_own_modules(name: str, value: Any) -> list[dict[str, Any]]:
-    """The user's modules that have a value under a name, for one that is imported by another."""
-    modules = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
-    same = [names for names in modules if name in names and names[name] is value]
-    return [names for names in same if is_own(sys.modules.get(names.get("__name__", "")))]
+def find_own_globals(value: Any) -> list[tuple[dict[str, Any], str]]:
+    """Where the user's modules have a value: the names of each, and that of the value in it."""
+    modules = [each for each in list(sys.modules.values()) if isinstance(each, types.ModuleType)]
+    own = [vars(module) for module in modules if is_own(module)]
+    found = [(names, name) for names in own for name in list(names) if names[name] is value]
+    return sorted(found, key=lambda each: (each[0]["__name__"], each[1]))
+
+
+def find_strings(code: types.CodeType) -> set[str]:
+    """The words that a function, and the functions within it, say."""
+    constants = itertools.chain.from_iterable(each.co_consts for each in _iterate_codes(code))
+    return {each for each in constants if isinstance(each, str)}
 
 
 def read_module_assignments(module: Mapping[str, Any], name: str) -> str:
@@ -152,14 +206,20 @@ def extract_assignments(text: str, name: str) -> str:
     return ""
 
 
-def _find_statements(block: ast.AST, name: str) -> Generator[ast.AST, None, None]:
-    """The statements that assign a name, also within an `if`, but in no function or class."""
+def _find_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
+    """The statements that assign a name, also within an `if`, but in no function or class; of a
+    `for` or a `with` the first line.
+    """
     for node in ast.iter_child_nodes(block):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        assigns = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-        if assigns and name in find_variables(node, ast.Store):
-            yield node
+        if isinstance(node, ast.stmt):
+            line = copy.copy(node)
+            for part in {"body", "orelse", "handlers", "finalbody"} & vars(line).keys():
+                setattr(line, part, [ast.Pass()] if part == "body" else [])
+            only_declared = isinstance(node, ast.AnnAssign) and node.value is None
+            if name in find_variables(line, ast.Store) and not only_declared:
+                yield line
         yield from _find_statements(node, name)
 
 

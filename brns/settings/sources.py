@@ -6,6 +6,7 @@ edited has its old name.
 
 import argparse
 import ast
+import collections
 import contextlib
 import dataclasses
 import difflib
@@ -13,12 +14,13 @@ import enum
 import functools
 import hashlib
 import inspect
+import json
 import pathlib
 import re
 import sys
 import types
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -28,12 +30,16 @@ from jax.core import Tracer
 from brns.settings.code import (
     extract_assignments,
     find_assigned,
+    find_digests,
     find_imports,
     find_names,
     find_own_file,
-    find_own_modules,
+    find_own_globals,
+    find_strings,
     find_variables,
     is_own,
+    name_code,
+    name_module,
     normalize_source,
     read_code,
     read_module_assignments,
@@ -61,13 +67,15 @@ Function = types.FunctionType | types.MethodType | functools.partial
 KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrapped
 
 
-_BEGAN: dict[str, tuple[str, str]] = {}
-"""what evaluations of this process changed, by name: how it began, and how it was afterwards"""
+_CHANGED: set[str] = set()
+"""names of what evaluations of this process changed: counters, caches, logs"""
+_CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
+"""the same of the settings of tasks of a class"""
 
 
 class Source:
     """The functions of a task and other parts that are a user's, and the values that they read,
-    each under its name, such as `Throw.evaluate`.
+    each under its name, such as `throwing.Throw.evaluate` of a file throwing.py.
     """
 
     def __init__(self, task: Any, *parts: Any):
@@ -80,40 +88,50 @@ class Source:
         self.files: dict[str, str] = {}
         """name of a module that a function imports to its text"""
         self._seen: dict[int, Any] = {}
+        self._named: set[str] = set()
+        """what was looked at, or for"""
         self._globals: set[tuple[str, int]] = set()
         """names and modules whose values are added"""
+        self._attributes: set[str] = set()
+        """all names that functions use"""
+        self._holders: dict[tuple[str, int], Mapping[str, Any]] = {}
+        """modules and arguments of programs, of which what functions name is added: by what comes
+        before their names"""
         self._folders: dict[str, str] = {}
         """of modules, and their parents, to what stands for them"""
+        self.modules: dict[str, str] = {}
+        """name of a module to a digest of its file as it is now"""
         for part in (task, *parts):
             self._collect(part)
-        self._collect_registration(task)
+        self._collect_registered(get_attribute(task, "spec"))
+        before = None
+        while before != (before := (len(self._holders), len(self._attributes))):
+            for (prefix, _), held in list(self._holders.items()):
+                self._collect_globals(held, {*self._attributes, "__getattr__"}, prefix)
         self._leave_out_places()
 
-    @property
+    @functools.cached_property
     def texts(self) -> dict[str, str]:
-        """Name to source as it was before evaluations changed it, such as a cache that they fill;
-        of a function without any a digest of what Python compiled.
-        """
-        texts = {}
-        for name, text in self.texts_now.items():
-            began, afterwards = _BEGAN.get(name, (text, ""))
-            texts[name] = began if text == afterwards else text
-        for name, (began, afterwards) in _BEGAN.items():  # what they removed
-            near = f"{name}.", f"{name.rpartition('.')[0]}."
-            if not afterwards and any(each.startswith(near) for each in self.texts_now):
-                texts.setdefault(name, began)
+        """Name to source, of a function without any to a digest of what Python compiled."""
+        names = (*self.values, *self.made, *self.files, *self.functions)
+        texts = {
+            name: self.describe(name) + "".join(map(read_source, self.functions.get(name, ())))
+            for name in names
+        }
         return {name: text for name, text in texts.items() if text}
 
-    @functools.cached_property
-    def texts_now(self) -> dict[str, str]:
-        """As it is."""
-        texts = {
-            name: self.values.get(name, "") + self.made.get(name, "") + self.files.get(name, "")
-            for name in (*self.values, *self.made, *self.files)
-        }
-        for name, functions in self.functions.items():
-            texts[name] = texts.get(name, "") + "".join(map(read_source, functions))
-        return texts
+    def describe(self, name: str) -> str:
+        """What there is of a name, but for functions."""
+        return "".join(each.get(name, "") for each in (self.values, self.made, self.files))
+
+    @property
+    def changing(self) -> list[str]:
+        """The names of these that evaluations of this process changed."""
+
+        def concerns(name: str) -> bool:
+            return name in self._named or ("." in name and concerns(name.rpartition(".")[0]))
+
+        return sorted(filter(concerns, _CHANGED))
 
     def _leave_out_places(self) -> None:
         """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
@@ -129,36 +147,48 @@ class Source:
     def _collect(self, thing: Any, name: str = "") -> None:
         """Add the user's functions that a thing is or holds, and its value if it has a name."""
         plain = _is_plain_value(thing)
-        if name and plain and _is_small_dictionary(thing):  # some of it may be state
-            self.values[name] = f"{name} = {type(thing).__name__}\n"
-            for key, value in thing.items():
-                self._collect(value, f"{name}.{key}")
+        self._named.add(name)
+        if name and plain and isinstance(thing, dict):  # some of it may be state
+            words = [key for key in thing if isinstance(key, str)][:SHOWN]
+            rest = {key: value for key, value in thing.items() if key not in words}
+            self._add_value(name, rest)
+            for key in words:
+                self._collect(thing[key], f"{name}.{key}")
         elif name and (plain or _is_alias(name, thing)):
-            self.values[name] = self.values.get(name, "") + _format_value(name, thing)
+            self._add_value(name, thing)
         if plain:
             name = ""
         if name and isinstance(thing, type) and dataclasses.is_dataclass(thing) and is_own(thing):
             for field in dataclasses.fields(thing):  # of an object the settings tell its values
                 for default in (field.default, field.default_factory):
-                    self._collect(default, f"{thing.__qualname__}.{field.name}")
+                    self._collect(default, f"{name_code(thing)}.{field.name}")
+        if isinstance(thing, str):
+            self._collect_registered(_find_registered(thing))
         if not isinstance(thing, type) and is_own(type(thing)):  # a member of an IntEnum's too
             self._collect(type(thing))
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         self._seen[id(thing)] = thing
         if isinstance(thing, Mapping):
-            self._collect_all({f"{key}": value for key, value in thing.items()}, name)
+            keys = [_name_key(row, key) for row, key in enumerate(thing)]
+            self._collect_all(dict(zip(keys, thing.values(), strict=True)), name)
+            self._collect_all({f"key {key}": each for key, each in zip(keys, thing, strict=True)})
             self._collect(get_attribute(thing, "default_factory"))
         elif isinstance(thing, np.ndarray):
             self._collect(thing.tolist() if thing.dtype.hasobject else None)
         elif isinstance(thing, tuple | list | set | frozenset):
-            self._collect_all({f"{row}": value for row, value in enumerate(thing)}, name)
+            ordered = isinstance(thing, tuple | list)
+            things = thing if ordered else sorted(thing, key=_order)
+            self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
+        elif isinstance(thing, types.ModuleType):
+            if is_own(thing):
+                self._hold(thing)
         elif isinstance(thing, functools.partial | functools.partialmethod):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
         elif isinstance(thing, types.MethodType):
             self._collect(thing.__func__)
-            self._collect(thing.__self__, name or type(thing.__self__).__qualname__)
+            self._collect(thing.__self__, name or name_code(type(thing.__self__)))
         elif isinstance(thing, Wrapped):
             for part in ("func", "fget", "fset", "fdel", "__func__"):
                 self._collect(get_attribute(thing, part))
@@ -171,7 +201,7 @@ class Source:
             if (wrapped := get_attribute(thing, "__wrapped__")) is not None:
                 self._collect(wrapped, name)
             inner = get_attribute(thing, "__dict__") or {}
-            self._collect_all(inner, thing.__qualname__ if own else "")
+            self._collect_all(inner, name_code(thing) if own else "")
         elif is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._collect_attributes(thing, name)
         elif (inner := get_attribute(thing, "unwrapped")) is not None:  # of Gymnasium
@@ -179,16 +209,31 @@ class Source:
             arguments = {part: get_attribute(spec, part) for part in ("id", "kwargs")}
             self._collect_all(arguments, name and f"{name}.spec")
             self._collect(inner, name)
-        elif callable(thing):  # of another package, such as numpy.vectorize
-            inner = (get_attribute(thing, "__dict__") or {}).items()
-            self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
-            if (owner := get_attribute(thing, "__self__")) is not None:  # of a list's method, say
-                self._collect(owner, name)
+        else:
+            self._collect_foreign(thing, name)
 
     def _collect_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
         for inner, thing in list(things.items()):
             self._collect(thing, f"{name}.{inner}" if name and not inner.startswith("_") else "")
+
+    def _collect_foreign(self, thing: Any, name: str) -> None:
+        """Add what is known of another package's object, such as numpy.vectorize or a simulator."""
+        if callable(thing):
+            inner = (get_attribute(thing, "__dict__") or {}).items()
+            self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
+            if (owner := get_attribute(thing, "__self__")) is not None:  # of a list's method, say
+                self._collect(owner, name)
+        if not _is_known(thing) and get_attribute(thing, "__name__") is None:
+            self._collect_assigned(thing)
+
+    def _add_value(self, name: str, value: Any) -> None:
+        self.values[name] = self.values.get(name, "") + _format_value(name, value)
+
+    def _hold(self, thing: types.ModuleType | argparse.Namespace, name: str = "") -> None:
+        """Add what functions name of a module, or of a program's arguments."""
+        prefix = name_module(vars(thing)) if isinstance(thing, types.ModuleType) else f"{name}."
+        self._holders[prefix, id(thing)] = vars(thing)
 
     def _collect_attributes(self, thing: Any, name: str) -> None:
         """Add what an object holds, with those values that no setting of the search tells.
@@ -210,19 +255,21 @@ class Source:
         else:
             recorded = part_to_json(thing)
             values = {key: value for key, value in inner.items() if key not in recorded}
-            self._collect_all(values, type(thing).__qualname__)
+            self._collect_all(values, name_code(type(thing)))
             self._collect_all({key: inner[key] for key in inner if key in recorded})
 
-    def _collect_registration(self, task: Any) -> None:
-        """Add what a program registered with Gymnasium under the id that a task has."""
-        spec: Any = get_attribute(task, "spec")
+    def _collect_registered(self, spec: Any) -> None:
+        """Add what a program registered with Gymnasium."""
         entry: Any = get_attribute(spec, "entry_point")
-        if isinstance(entry, str) and (module := sys.modules.get(entry.partition(":")[0])):
-            entry = getattr(module, entry.partition(":")[2], None)
+        if isinstance(entry, str):
+            name, _, inner = entry.partition(":")
+            if (module := sys.modules.get(name)) is None:
+                self._collect_file(name)
+            entry = getattr(module, inner, None)
         if entry is not None and is_own(entry):
             names = ("kwargs", "max_episode_steps")
             arguments = {name: getattr(spec, name) for name in names}
-            self._collect_all({"entry_point": entry, **arguments}, spec.id)
+            self._collect_all({"entry_point": entry, **arguments}, f"registered {spec.id}")
 
     def _collect_class(self, kind: type) -> None:
         if is_own(type(kind)):
@@ -231,16 +278,17 @@ class Source:
             if not is_own(each) or (each is not kind and id(each) in self._seen):
                 continue
             self._seen[id(each)] = each
+            self._named.add(name_code(each))
             if each.__bases__ != (object,):
                 bases = ", ".join(base.__qualname__ for base in each.__bases__)
-                self.made[each.__qualname__] = f"class {each.__qualname__}({bases}): ...\n"
+                self.made[name_code(each)] = f"class {each.__qualname__}({bases}): ...\n"
             settings = vars(each).get("__dataclass_fields__", ())
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
             fields = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
             for name, value in (fields | vars(each)).items():
                 written = not name.startswith("__") or name == "__call__" or _is_handwritten(value)
                 if written and name not in settings:
-                    path = f"{each.__qualname__}.{name}"
+                    path = f"{name_code(each)}.{name}"
                     self._collect(value, path)
                     if not _is_known(value):
                         lines = extract_assignments(read_code(each), name)
@@ -248,7 +296,7 @@ class Source:
 
     def _collect_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
-        name, code = function.__qualname__, function.__code__
+        name, code = name_code(function), function.__code__
         self.functions.setdefault(name, []).append(function)
         values = function.__defaults__ or ()
         arguments = code.co_varnames[: code.co_argcount]
@@ -259,72 +307,78 @@ class Source:
             if cell != types.CellType():  # an empty one
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
+        module = function.__globals__
         names, attributes = find_names(code)
-        self._collect_globals(function.__globals__, names, attributes)
-        self._collect_imports(code, function.__globals__.get("__package__") or "")
+        self._attributes |= attributes
+        self._collect_globals(module, names, name_module(module))
+        for word in find_strings(code):
+            self._collect_registered(_find_registered(word))
+        for each in find_imports(code, module.get("__package__") or ""):
+            self._collect_file(each)
 
-    def _collect_imports(self, code: types.CodeType, package: str) -> None:
-        """Add the files of what a function imports, and of what these import.
+    def _collect_file(self, name: str) -> None:
+        """Add the file of a module that a function imports, and of what this one imports.
 
         They may not be imported yet, and importing could do anything: so it is all of the text.
         """
-        for name in find_imports(code, package):
-            file = None if name in self.files else find_own_file(name)
-            if file and file.endswith(".py"):
-                with contextlib.suppress(OSError, SyntaxError, ValueError):
-                    text = pathlib.Path(file).read_text("utf-8")
-                    self.files[name] = text
-                    inner = name if file.endswith("__init__.py") else name.rpartition(".")[0]
-                    self._collect_imports(compile(text, file, "exec", dont_inherit=True), inner)
+        file = None if name in self.files else find_own_file(name)
+        if file and file.endswith(".py"):
+            with contextlib.suppress(OSError, SyntaxError, ValueError):
+                text = pathlib.Path(file).read_text("utf-8")
+                self.files[name] = text
+                inner = name if file.endswith("__init__.py") else name.rpartition(".")[0]
+                for each in find_imports(compile(text, file, "exec", dont_inherit=True), inner):
+                    self._collect_file(each)
 
-    def _collect_globals(
-        self, module: Mapping[str, Any], names: set[str], attributes: set[str], prefix: str = ""
-    ) -> None:
-        """Add what has one of these names in a module, with the lines that make an object; of a
-        module in it what is among the attributes.
-        """
+    def _collect_globals(self, module: Mapping[str, Any], names: set[str], prefix: str) -> None:
+        """Add what has one of these names in a module, with the lines that make an object."""
         if file := module.get("__file__"):
+            if prefix not in self.modules:
+                with contextlib.suppress(OSError):
+                    content = pathlib.Path(file).read_bytes()
+                    self.modules[prefix] = hashlib.sha256(content).hexdigest()
             folder = pathlib.Path(file).parent
             self._folders |= {f"{folder}": ".", f"{folder.parent}": ".."}
+        self._named |= {prefix + name for name in names}
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name
-            if (path, id(module)) not in self._globals or not _is_plain_value(value):
-                self._globals.add((path, id(module)))
-                self._collect_used(path, value, attributes)
+            if (path, id(module)) in self._globals:
+                continue
+            self._globals.add((path, id(module)))
+            self._collect_used(path, value)
             settings = _is_settings(value)  # whose values tell what the lines read
-            if path not in self.made and (settings or not _is_known(value)):
-                for other in [module, *find_own_modules(name, value)]:
-                    lines = read_module_assignments(other, name)
-                    self._collect_lines(path, lines, other, prefix, plain=settings)
+            if settings or not _is_known(value):
+                lines = read_module_assignments(module, name)
+                self._collect_lines(path, lines, module, plain=settings)
+                self._collect_assigned(value)
+
+    def _collect_assigned(self, thing: Any) -> None:
+        """Add the lines of a user's modules that assign an object."""
+        for module, name in find_own_globals(thing):
+            self._collect_globals(module, {name}, name_module(module))
 
     def _collect_lines(
-        self,
-        path: str,
-        lines: str,
-        module: Mapping[str, Any],
-        prefix: str = "",
-        plain: bool = False,
+        self, path: str, lines: str, module: Mapping[str, Any], plain: bool = False
     ) -> None:
         """Add the lines that assign what is no value, class or function, and what they read, or of
         this only values.
         """
         if lines:
-            self.made[path] = lines
+            self.made[path] = self.made.get(path, "") + lines
             tree = ast.parse(lines)
-            attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            nodes = ast.walk(tree)
+            self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             names = find_variables(tree, ast.Load)
             if plain:
                 names = {name for name in names & module.keys() if _is_plain_value(module[name])}
-            self._collect_globals(module, names, attributes, prefix)
+            self._collect_globals(module, names, name_module(module))
 
-    def _collect_used(self, name: str, value: Any, names: set[str]) -> None:
-        """Add a global of a function, but of a module and of arguments what the function names."""
-        if isinstance(value, argparse.Namespace) or (
-            isinstance(value, types.ModuleType) and is_own(value)
-        ):
-            self._collect_globals(vars(value), names, names, f"{name}.")
-        elif isinstance(value, types.ModuleType):
-            self.made[name] = f"{name} = {value.__name__}\n"
+    def _collect_used(self, name: str, value: Any) -> None:
+        """Add a global of a function, but of a module and of arguments what functions name."""
+        if isinstance(value, argparse.Namespace):
+            self._hold(value, name)
+        elif isinstance(value, types.ModuleType) and not is_own(value):
+            self.made[name] = f"{name.rpartition('.')[2]} = {value.__name__}\n"
         else:
             self._collect(value, name)
 
@@ -336,26 +390,65 @@ def find_edits(
     changed, texts = {}, now.texts
     for name in dict.fromkeys((*before, *texts)):
         was, text = before.get(name, ""), texts.get(name, "")
-        if name not in changing and normalize_source(was) != normalize_source(text):
-            lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
-            visible = list(lines)[2:]
-            more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
-            changed[name] = "\n".join(visible[:SHOWN] + more)
+        if name in changing or name in _CHANGED or normalize_source(was) == normalize_source(text):
+            continue
+        compiled = find_digests(text)  # of a file that was edited, but not imported again
+        if compiled and compiled == find_digests(was) and was.startswith(now.describe(name)):
+            continue
+        lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
+        visible = list(lines)[2:]
+        more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
+        changed[name] = "\n".join(visible[:SHOWN] + more)
     return changed
 
 
-def remember_changes(before: Mapping[str, str], now: Source) -> list[str]:
-    """The values that evaluations changed since the texts were `before`: counters, caches, logs.
-    From now on a `Source` has what they changed as it began.
+def remember_changes(before: Mapping[str, str], now: Source) -> None:
+    """From now on what evaluations changed since the texts were `before` is no edit in this
+    process: counters, caches, logs.
 
-    Functions that were there are not looked at: their files may have been edited meanwhile.
+    What a file says of functions and objects that were there may have been edited meanwhile.
     """
-    for name, text in now.texts_now.items():
-        if text != before.get(name, "") and (name not in now.functions or name not in before):
-            _BEGAN[name] = before.get(name, ""), text
-    for name in before.keys() - now.texts_now.keys():
-        _BEGAN[name] = before[name], ""
-    return [name for name, value in now.values.items() if value not in before.get(name, "")]
+    for name in find_edits(before, now):
+        there = name in before and name in now.texts
+        if not there or name in now.values or before[name].startswith(f"{name} = "):
+            _CHANGED.add(name)
+
+
+class SentCode(NamedTuple):
+    """The code of a task, for a worker that imports it to compare with its own."""
+
+    python: tuple[int, ...]
+    texts: dict[str, str]
+    modules: dict[str, str]
+    changing: list[str]
+
+
+def describe_code(task: Any) -> SentCode:
+    source = Source(task)
+    return SentCode(sys.version_info[:2], source.texts, source.modules, source.changing)
+
+
+def find_other_code(sent: SentCode, task: Any) -> list[str]:
+    """The names of what is other code here than where a task was sent from: functions that were
+    compiled of another text, and values in files that differ. Other values may be state.
+    """
+    if sent.python != sys.version_info[:2]:
+        return []
+    here = Source(task)
+    found = []
+    for name in find_edits(sent.texts, here, sent.changing):
+        there, text = sent.texts.get(name, ""), here.texts.get(name, "")
+        module = f"{name.partition('.')[0]}."
+        edited = sent.modules.get(module) != here.modules.get(module)
+        if there and text and (edited or find_digests(there) != find_digests(text)):
+            found.append(name)
+    return found
+
+
+def remember_changed_settings(task: Any, names: Iterable[str] = ()) -> set[str]:
+    """The settings of tasks of its class that evaluations of this process changed, these too."""
+    _CHANGED_SETTINGS[type(task)].update(names)
+    return _CHANGED_SETTINGS[type(task)]
 
 
 def _is_handwritten(value: Any) -> bool:
@@ -382,10 +475,22 @@ def _is_plain_value(value: Any) -> bool:
     return isinstance(value, DATA) or is_library_value(value)
 
 
-def _is_small_dictionary(value: Any) -> bool:
-    """Whether it is one of few values, each with a name."""
-    few = isinstance(value, dict) and len(value) <= SHOWN
-    return few and all(isinstance(key, str) for key in value)
+def _name_key(row: int, key: Any) -> str:
+    """A name for what a dictionary has under a key, without any address."""
+    if isinstance(key, PLAIN | tuple):
+        return f"{key}"
+    return str(get_attribute(key, "__qualname__", row))
+
+
+def _order(thing: Any) -> str:
+    """By which things of a set have the same order in every process."""
+    return json.dumps(part_to_json(thing), sort_keys=True)
+
+
+def _find_registered(name: str) -> Any:
+    """What is registered with Gymnasium under a name, if anything."""
+    registry = getattr(sys.modules.get("gymnasium"), "registry", {})
+    return registry.get(name.rpartition(":")[2])
 
 
 def _is_settings(value: Any) -> bool:

@@ -28,6 +28,7 @@ from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_in_reach
 from brns.settings.description import part_to_json
+from brns.settings.sources import describe_code
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads
@@ -100,7 +101,9 @@ class Chunked(Wrapper):
         No pickle from a disk is ever read.
         """
         content = cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
-        return Packed(hashlib.sha256(content).hexdigest(), content)
+        digest = hashlib.sha256(content).hexdigest()
+        code = describe_code(unwrap_task(self.task))
+        return Packed(digest, cloudpickle.dumps((content, code)))
 
     @functools.cached_property
     def failure_reasons(self) -> dict[tuple[bytes, bytes], str]:

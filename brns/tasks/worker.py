@@ -22,6 +22,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import validate_evaluation
+from brns.settings.sources import find_other_code
 
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
@@ -101,7 +102,8 @@ def unpack(digest: str, content: bytes) -> list[str]:
 
 
 def _unpickle(content: bytes) -> Task:
-    environments, pickled = pickle.loads(content)
+    inner, code = pickle.loads(content)
+    environments, pickled = pickle.loads(inner)
     task = pickle.loads(pickled)  # whose module, imported now, may register them too
     if environments:
         import gymnasium
@@ -110,6 +112,11 @@ def _unpickle(content: bytes) -> Task:
             with contextlib.suppress(Exception):  # of a module that is not here
                 spec = pickle.loads(environment)
                 gymnasium.registry[spec.id] = spec
+    if other := find_other_code(code, task):
+        raise ImportError(
+            f"here {', '.join(other)} is other code than the search's: a file was edited after the "
+            "search imported it, or its folder here is another version. Start Python anew"
+        )
     return task
 
 

@@ -4,6 +4,7 @@ import functools
 import os
 from collections.abc import Callable
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 from brns.core import Task
@@ -50,6 +51,8 @@ class Processes(Chunked):
         self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
         if not isinstance(workers, Integral) or workers < 1:
             raise ValueError(f"workers must be a whole number from 1 on; got {workers!r}")
+        if log is not None and (os.path.isdir(log) or not os.path.isdir(Path(log).parent)):
+            raise ValueError(f"log must be a file in a folder that is there; got {log!r}")
         open = functools.partial(make_threads, workers)
         self.executor = ProcessThreads(open, "its processes", timeout, initializer, log)
 

@@ -1,5 +1,6 @@
 """Full disks, limits of size, closed folders, and copies."""
 
+import errno
 import math
 import os
 import resource
@@ -72,7 +73,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path):
     try:
         for command, status, expected in [
             ([*MAZE, "--out", "new"], 2, "(Permission denied): choose another place"),
-            (["resume", "old", "--generations", 3], 2, "old (Permission denied)"),
+            (["resume", "old", "--generations", 3], 2, "old (Permission denied): copy the run"),
             (["show", "old"], 0, "old/overview.png (Permission denied)"),
         ]:
             ended = finished(begin(*command, folder=folder, prefix=UNPRIVILEGED))
@@ -86,6 +87,33 @@ def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path):
         for path in folder.rglob("*"):
             path.chmod(0o755)
     assert bits(folder / "old") == before
+
+
+def test_an_empty_folder_keeps_its_rights(tmp_path):
+    """Such as one of a group that works together."""
+    out = tmp_path / "shared"
+    out.mkdir()
+    out.chmod(0o2770)
+    run(SEARCH, 1, out=out)
+    assert out.stat().st_mode & 0o7777 == 0o2770
+    assert (out / "generations").stat().st_gid == out.stat().st_gid
+
+
+def test_a_run_that_cannot_be_read_is_told(half, monkeypatch):
+    def refuse(path, *_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for what, read in [
+        ("zipfile.ZipFile", lambda: Record(half).column("offspring.id")),
+        ("pathlib.Path.exists", lambda: brns.records(half)),
+        ("pathlib.Path.exists", lambda: run(SEARCH, 10, out=half, exist="resume")),
+        ("pathlib.Path.exists", lambda: resume(half, search=SEARCH)),
+        ("pathlib.Path.read_bytes", lambda: Record(half)),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(what, refuse)
+            with pytest.raises(RecordError, match=r"Permission denied\): ask its owner"):
+                read()
 
 
 def test_a_copy_and_the_original_resume_to_the_same_bits(whole, half, tmp_path):

@@ -1,23 +1,22 @@
 """The user's own code: a run knows by which it was made,
 and goes on with other code only if it is told to."""
 
-import importlib.util
-import linecache
 import os
 import subprocess
 import sys
 
 import gymnasium
 import pytest
+from modules import Own, loaded, typed
 from searches import search
 from shell import call
-from worlds import HostIdentity
 
 import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summary
 from brns.runs.metadata import read_sources
 from brns.settings.sources import find_edits
+from brns.tasks import worker
 
 CODE = """
 import argparse
@@ -94,18 +93,6 @@ def made():
 ASIDE = "def offset():\n    return 0.0\n\n\ndef unused():\n    return 1\n"
 
 
-def loaded(folder, name, text, monkeypatch):
-    """A module with this text, imported anew."""
-    file = folder / f"{name}.py"
-    file.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, file)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, module)
-    linecache.checkcache()
-    exec(compile(text, file, "exec"), vars(module))
-    return module
-
-
 @pytest.fixture
 def written(tmp_path, monkeypatch):
     """A function that writes the modules `aside` and `own` with some text replaced,
@@ -123,17 +110,17 @@ def written(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("before", "after", "name"),
     [
-        ("self.moved(genotypes))", "self.moved(genotypes)) / 2", "Task.evaluate"),
-        ("* self.scale", "- self.scale", "Base.moved"),
-        ("scale = 1.0", "scale = 2.0", "Base.scale"),
-        ("[-1.0] * 2", "[-2.0] * 2", "Base.behavior_space"),
-        ("np.arange(3.0)", "np.ones(3)", "TABLE"),
-        ("Ground(3.0)", "Ground(4.0)", "GROUND.width, GROUND"),
-        ("[0.0, 1.0]", "[0.0] * 9999", "CONFIG.offset"),
-        ("points**power", "points * power", "measured"),
-        ("POWER = 1", "POWER = 2", "Scorer.__call__.factor"),
-        ("return 0.0", "return 0.1", "offset"),
-        ("GAIN = 0.5", "GAIN = 0.4", "measured.shift, GAIN"),
+        ("self.moved(genotypes))", "self.moved(genotypes)) / 2", "own.Task.evaluate"),
+        ("* self.scale", "- self.scale", "own.Base.moved"),
+        ("scale = 1.0", "scale = 2.0", "own.Base.scale"),
+        ("[-1.0] * 2", "[-2.0] * 2", "own.Base.behavior_space"),
+        ("np.arange(3.0)", "np.ones(3)", "own.TABLE"),
+        ("Ground(3.0)", "Ground(4.0)", "own.GROUND.width, own.GROUND"),
+        ("[0.0, 1.0]", "[0.0] * 9999", "own.CONFIG.offset"),
+        ("points**power", "points * power", "own.measured"),
+        ("POWER = 1", "POWER = 2", "own.Scorer.__call__.factor"),
+        ("return 0.0", "return 0.1", "aside.offset"),
+        ("GAIN = 0.5", "GAIN = 0.4", "own.measured.shift, own.GAIN"),
     ],
 )
 def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
@@ -341,24 +328,46 @@ def use(x):
         return literal
 gymnasium.register("Edited-v0", entry_point=Env)
 use = None""",
+    "one that a function makes": """class Env(gymnasium.Env):
+    def step(self, action):
+        return literal
+gymnasium.register("Made-v0", entry_point=Env)
+def use(x):
+    return gymnasium.make("Made-v0").step(x)""",
+    "one that a partial makes": """class Env(gymnasium.Env):
+    def step(self, action):
+        return literal
+gymnasium.register("Made-v0", entry_point=Env)
+use = functools.partial(gymnasium.make, "Made-v0")""",
+    "an object of a for loop": """for made in [np.random.default_rng(GAIN)]:
+    print(made)
+def use(x):
+    return made.normal(x)""",
+    "one that stays open": """import contextlib
+with contextlib.nullcontext(np.random.default_rng(GAIN)) as made:
+    print(made)
+def use(x):
+    return made.normal(x)""",
+    "one that is assigned in passing": """print(made := np.random.default_rng(GAIN))
+def use(x):
+    return made.normal(x)""",
+    "one that an object is given": """class Robot:
+    def __init__(self, made):
+        self._made = made
+made = np.random.default_rng(GAIN)
+def use(x, robot=Robot(made)):
+    return robot._made.normal(x)""",
+    "the key of a dictionary": """def scale(x):
+    return literal * x
+held = {scale: 1.0}
+def use(x):
+    return sum(key(x) for key in held)""",
     "its arguments": """class Env(gymnasium.Env):
     pass
 gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
 use = None""",
 }
 """what leads from a function `called` to a number: GAIN as a value, `literal` within a function"""
-
-
-class Own(HostIdentity):
-    """A task with a function of anybody's, which it calls."""
-
-    function: object = None
-
-    def __init__(self, function):
-        self.function = function
-
-    def evaluate(self, genotypes, key):
-        return super().evaluate(self.function(genotypes), key)
 
 
 class Registered(Own):
@@ -372,15 +381,85 @@ class Registered(Own):
 @pytest.mark.filterwarnings("ignore:.*Overriding environment")
 @pytest.mark.parametrize("way", WAYS)
 def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch):
-    sources = []
+    sources, texts = [], []
     for gain in ("1", "2"):
         text = BEGIN + WAYS[way].replace("literal", gain).replace("GAIN", gain)
-        module = loaded(tmp_path, f"way{gain}", text, monkeypatch)
+        module = loaded(tmp_path, "way", text, monkeypatch)
         sources.append(read_sources(search(Registered(module.called))))
-    gymnasium.registry.pop("Edited-v0", None)
-    edited = find_edits(sources[0].texts, sources[1])
+        texts.append(sources[-1].texts)
+    for name in ("Edited-v0", "Made-v0"):
+        gymnasium.registry.pop(name, None)
+    edited = find_edits(texts[0], sources[1])
     assert edited
-    assert "called" not in edited
+    assert "way.called" not in edited
+
+
+HELD = """
+import aside
+class Robot:
+    def __init__(self, simulator):
+        self._simulator = simulator
+robot, held, model = Robot(aside), {"simulator": aside}, None
+def outer(simulator):
+    return lambda x: simulator.step(x)
+closed = outer(aside)
+def given(simulator, x):
+    return simulator.step(x)
+def found():
+    return aside
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "robot._simulator.step(x)",
+        "held['simulator'].step(x)",
+        "default.step(x)",
+        "closed(x)",
+        "given(aside, x)",
+        "found().step(x)",
+        "aside.dynamic(x)",
+        "aside.MODEL.normal(x)",
+        "MODEL(x) + model.normal(x)",
+    ],
+)
+def test_an_edit_of_a_module_is_seen_wherever_it_is_held(line, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = HELD + f"def use(x, default=aside):\n    return {line}\n"
+    if "+ model" in line:
+        text += "from aside import MODEL as model\ndef MODEL(x):\n    return x\n"
+    texts = []
+    for gain in ("1", "2"):
+        aside = f"""
+import numpy as np
+MODEL = np.random.default_rng({gain})
+def step(x):
+    return {gain} * x
+def __getattr__(name):
+    return {gain}
+"""
+        loaded(tmp_path, "aside", aside, monkeypatch)
+        now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
+        texts.append(now.texts)
+    edited = find_edits(texts[0], now)
+    assert edited
+    assert all(name.startswith("aside.") for name in edited)
+
+
+def test_the_code_that_runs_counts_not_what_its_file_says_since(tmp_path, monkeypatch):
+    """A file that was edited but not imported again is neither an edit, nor the run's code."""
+    text = '"""A robot."""\ndef helper(x):\n    return x * 1\ndef use(x):\n    return helper(x)\n'
+    task = Own(loaded(tmp_path, "own", text, monkeypatch).use)
+    before = read_sources(search(task)).texts
+    (tmp_path / "own.py").write_text(text.replace("* 1", "* 22").replace("A", "\n\nA"))
+    assert "x * 1" in before["own.helper"]
+    now = read_sources(search(task))
+    assert find_edits(before, now) == {}
+    assert now.texts["own.use"] == before["own.use"]
+    assert "x *" not in now.texts["own.helper"]
+    again = loaded(tmp_path, "own", (tmp_path / "own.py").read_text(), monkeypatch).use
+    assert list(find_edits(now.texts, read_sources(search(Own(again))))) == ["own.helper"]
 
 
 @pytest.mark.parametrize(
@@ -419,60 +498,6 @@ def test_an_edit_of_what_a_function_imports_is_seen(
     assert not {"one", "two", "three"} & sys.modules.keys()
 
 
-LAZY = """
-import functools
-import aside, jax, numpy as np
-model = jitted = None
-table, log = {}, []
-class Robot:
-    mass = None
-    def __init__(self, gain):
-        self.weights, self.gain, self.log = None, gain, []
-    @functools.cached_property
-    def cached(self):
-        return np.ones(3)
-    def run(self, x):
-        if self.weights is None:
-            self.weights = np.ones(3)
-        type(self).mass = 1.0
-        self.log.append(self.gain)
-        return self.weights[0] * x
-ROBOT = Robot(1.0)
-def keep(x, cache={}):
-    return cache.setdefault("x", ROBOT.cached[0]) * x
-def use(x):
-    global model, jitted
-    if model is None:
-        model, jitted = 1.0, jax.jit(lambda x: x * 1.0)
-        table["load"] = lambda x: x
-    log.append(1)
-    aside.load()
-    return keep(table["load"](ROBOT.run(model * np.asarray(jitted(x)))))
-"""
-
-
-def test_what_evaluations_keep_is_known_as_it_began(tmp_path, monkeypatch):
-    """A cache that `check_task`, or an earlier run of the process, has filled is as it was."""
-    counting = "table = 0\ndef load():\n    global table\n    table += 3\n"
-    loaded(tmp_path, "aside", counting, monkeypatch)
-    task = Own(loaded(tmp_path, "own", LAZY, monkeypatch).use)
-    before = read_sources(search(task))
-    brns.check_task(task)
-    assert find_edits(before.texts, read_sources(search(task))) == {}
-    (record,) = brns.run(search(task), 1, out=tmp_path / "run")
-    assert record.metadata.sources == before.texts
-    assert find_edits(before.texts, read_sources(search(task))) == {}
-    brns.resume(tmp_path / "run", 2, search=search(task))
-    for was, now, name in (
-        ("= None\nt", "= 3\nt", "model"),
-        ("mass = None", "mass = 2.0", "Robot.mass"),
-        ("Robot(1.0)", "Robot(2.0)", "ROBOT.gain"),
-        ("table, log = {}, []", "table, log = {1: 2}, []", "table"),
-    ):
-        edited = Own(loaded(tmp_path, "own", LAZY.replace(was, now), monkeypatch).use)
-        assert name in find_edits(before.texts, read_sources(search(edited)))
-
-
 def test_where_a_project_lies_is_no_code(tmp_path, monkeypatch):
     text = """
 import pathlib, tempfile
@@ -489,7 +514,7 @@ def use(x):
     assert find_edits(sources[0].texts, sources[1]) == {}
     for edit in (("robot", "ant"), ("__file__).parent", "__file__).parent.parent")):
         edited = loaded(tmp_path / "laptop", "own", text.replace(*edit), monkeypatch)
-        assert "TEXT" in find_edits(sources[0].texts, read_sources(search(Own(edited.use))))
+        assert "own.TEXT" in find_edits(sources[0].texts, read_sources(search(Own(edited.use))))
 
 
 def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
@@ -509,66 +534,6 @@ print(digest_code((lambda n: n in {"alpha", "beta", "gamma", "delta", "eps"}).__
     assert len(found) == 1
 
 
-COUNTERS = """
-import types
-import numpy as np
-buffer, seen = np.zeros(3), {}
-count = 0
-class Held:
-    calls = 0
-class Robot:
-    __slots__ = ("steps", "mass")
-    def __init__(self):
-        self.steps, self.mass = 0, 1.0
-robot, inner = Robot(), types.SimpleNamespace(log=[])
-def tick(counter, cache, key):
-    counter[0] += 1
-    cache[key] = counter[0]
-def closed():
-    calls = 0
-    def add():
-        nonlocal calls
-        calls += 1
-    return add
-add = closed()
-def use(x):
-    global count
-    count += 1
-    Held.calls += 1
-    robot.steps += robot.mass
-    inner.log.append(count)
-    tick(buffer, seen, count)
-    add()
-    return x
-"""
-
-
-def typed(text, **names):
-    """The function `use` of a text without a file."""
-    names = {"__name__": "typed"} | names
-    exec(text, names)
-    return names["use"]
-
-
-def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
-    """By a helper in its argument, in a closure, in an object; here and in another process."""
-
-    def made(text):
-        return search(Own(typed(text)), brns.PopulationKNN(k=2))
-
-    first, out = made(COUNTERS), tmp_path / "run"
-    (record,) = brns.run(first, 1, out=out)
-    changing = {"buffer", "seen", "count", "Held.calls", "inner.log", "robot.steps", "add.calls"}
-    found = {name.removeprefix("closed.<locals>.") for name in record.metadata.changing}
-    assert found == changing
-    brns.resume(out, 2, search=first)
-    anew = made(COUNTERS.replace("count = 0", "count = 7").replace("zeros", "ones"))
-    brns.resume(out, 3, search=anew)
-    other = made(COUNTERS.replace("0, 1.0", "0, 2.0"))
-    with pytest.raises(RecordError, match=r"-robot.mass = 1.0\n *\+robot.mass = 2.0"):
-        brns.resume(out, 4, search=other)
-
-
 def test_a_global_of_the_name_of_an_attribute_is_not_read():
     use = typed("def use(x):\n    return x.seed", seed=3)
     assert "seed" not in read_sources(search(Own(use))).texts
@@ -579,13 +544,14 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
 
     def lines(**names):
         use = typed("def use(x):\n    return next(steps)", **names)
-        return read_sources(search(Own(use))).texts["steps"]
+        return read_sources(search(Own(use))).texts
 
     text = "import itertools\nsteps = itertools.count(2)  # two"
     module = loaded(tmp_path, "stepping", text, monkeypatch)
-    assert lines(steps=module.steps) == "steps = itertools.count(2)\n"
+    assert lines(steps=module.steps)["stepping.steps"] == "steps = itertools.count(2)\n"
     cells = ["steps = iter([1])", "steps = iter( [2] )", "steps = = 3", "next(steps)"]
-    assert lines(get_ipython=None, In=cells, steps=iter([2])) == "steps = iter([2])\n"
+    names = lines(get_ipython=None, In=cells, steps=iter([2]))
+    assert names["steps"] == "steps = iter([2])\n"
 
 
 @pytest.mark.parametrize(
@@ -635,11 +601,11 @@ def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):
     assert summary(record)["generations"] == 2
     assert record.column("offspring.genotype").shape == (2, 6, 5)
     copy = brns.fork(out, 2, edited, out=tmp_path / "fork", generations=3)
-    assert list(copy.metadata.forked.changed) == ["the code of Base.moved"]
+    assert list(copy.metadata.forked.changed) == ["the code of own.Base.moved"]
     brns.resume(copy, search=edited)
     (record,) = brns.resume(out, 4, search=edited, accept_edits=True)
     (edit,) = record.metadata.edits
-    assert (record.last_generation, edit.after, list(edit.before)) == (4, 2, ["Base.moved"])
+    assert (record.last_generation, edit.after, list(edit.before)) == (4, 2, ["own.Base.moved"])
     brns.resume(out, 5, search=edited)  # that is its code now
 
 
@@ -651,3 +617,18 @@ def test_the_command_line_goes_on_with_edited_code_if_it_is_told_to(written, tmp
     assert "--accept-edits" in call(*again, folder=tmp_path, status=2).stderr
     call(*again, "--accept-edits", folder=tmp_path)
     assert Record(tmp_path / "run").last_generation == 2
+
+
+@pytest.mark.parametrize("edit", [("GAIN = 0.5", "GAIN = 0.4"), ("* self.scale", "- self.scale")])
+def test_a_worker_that_imports_another_file_is_refused(written, edit):
+    """One that starts late, say; state that the search's process has is no edit."""
+    task = written().made().task
+    sent = brns.Chunked(task)._pickled_task
+    sys.modules["own"].SEEN.clear()
+    sys.modules["own"].counted = 9
+    worker.unpack(*sent)
+    written("return points * factor", "return  points * factor  # by a factor")
+    worker.unpack(*sent)
+    written(*edit)
+    with pytest.raises(worker.WorkerError, match=r"here own.*(GAIN|moved) is other code"):
+        worker.unpack(*sent)

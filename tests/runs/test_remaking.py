@@ -87,8 +87,8 @@ def test_own_code_that_was_edited_is_named(born):
     record.metadata.sources |= read_sources(record.search).texts
     with pytest.raises(RecordError, match="varies otherwise"):
         record.column(GENOTYPE)
-    record.metadata.edits[0].before["Rounded.__call__"] = ""
-    with pytest.raises(RecordError, match=r"your own code was edited since: Rounded.__call__"):
+    record.metadata.edits[0].before["test_remaking.Rounded.__call__"] = ""
+    with pytest.raises(RecordError, match=r"your own code was edited since: test_remaking.Rounded"):
         record.column(GENOTYPE)
 
 

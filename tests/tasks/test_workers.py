@@ -220,6 +220,8 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
         ({"executor": ThreadPoolExecutor}, "must be an executor, with submit, or None"),
         ({"workers": 0}, "workers must be a whole number from 1 on; got 0"),
         ({"workers": 1.5}, r"workers must be a whole number from 1 on; got 1\.5"),
+        ({"workers": 1, "log": "nowhere/log"}, "log must be a file in a folder that is there"),
+        ({"workers": 1, "log": "/"}, "log must be a file .* got '/'"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, message, monkeypatch):
