@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import brns
-from brns.comparison.markdown import check_page, format_command_and_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
 from brns.core import Population
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.runs.files import write_bytes
@@ -146,7 +146,7 @@ def main() -> None:
     check_page(asked.out, HEADING)
     parts = [TEXT + "\n" + format_command_and_provenance("")]
     for title, lines in blocks():
-        parts.append(f"## {title}\n\n{table(lines)}")
+        parts.append(f"## {title}\n\n{format_table(lines)}")
         write_bytes(asked.out, ("\n\n".join(parts) + "\n").encode())
 
 

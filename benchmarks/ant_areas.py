@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brns import Record
-from brns.comparison.markdown import check_page, format_command_and_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import method
@@ -58,7 +58,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "many steps is stopped, which costs areas (`ant-stuck.md`); *never* is without that "
             "rule. 25 + 25 ants, NSGA-II, the default mixture of operators. A row of fewer than "
             "100 generations was stopped, and *never* is of these.",
-            table(lines),
+            format_table(lines),
             format_command_and_provenance("Runs: see *commit*."),
             "",
         ]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from brns import AntMaze, Record
-from brns.comparison.markdown import check_page, format_command_and_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
 from brns.pictures.records import method
 from brns.runs.files import write_bytes
 
@@ -56,7 +56,7 @@ def text(record: Record, task: AntMaze) -> str:
             f"{task.stuck_window} control steps, of {task.steps:,}, is stopped. Of {GENERATIONS} "
             f"generations of a run ({method(record)}, seed {record.seed}) {ANTS} offspring each "
             "were evaluated again with the rule and without it.",
-            table(lines),
+            format_table(lines),
             format_command_and_provenance(f"The run: commit {record.metadata.commit}."),
             "",
         ]

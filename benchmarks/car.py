@@ -28,16 +28,16 @@ from brns import (
     NoveltySearch,
     PopulationKNN,
 )
-from brns.comparison.markdown import format_command_and_provenance, table
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.comparison.worlds import world
-from brns.experiments import paper_recognition
+from brns.experiments import make_paper_brns
 from brns.runs.files import write_bytes
 
 ESTIMATORS = {
     "archive k-NN": ArchiveKNN(k=15, additions=6, capacity=10000),
     "population k-NN": PopulationKNN(k=15),
     "exact recognition": ExactRecognition(),
-    "BR-NS, paper's settings": paper_recognition(),
+    "BR-NS, paper's settings": make_paper_brns(),
     "BR-NS, default": BehaviorRecognition(),
     "the default, learning rate 3e-3": BehaviorRecognition(learning_rate=3e-3),
     "the default, 10 epochs": BehaviorRecognition(epochs=10),
@@ -66,7 +66,7 @@ def main() -> None:
         size = f"{asked.individuals} individuals, {asked.generations} generations"
         scale = f"{size}; mean ± standard deviation over seeds."
         source = format_command_and_provenance(scale)
-        write_bytes(asked.out, f"{table(rows)}\n\n{source}\n".encode())
+        write_bytes(asked.out, f"{format_table(rows)}\n\n{source}\n".encode())
 
 
 def found(

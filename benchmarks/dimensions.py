@@ -19,12 +19,12 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 import brns
-from brns.comparison.markdown import table
+from brns.comparison.markdown import format_table
 from brns.comparison.worlds import Cells, world
 from brns.formatting import format_csv, read_csv
 from brns.metrics import significance, tessellation
 from brns.runs.files import write_bytes
-from brns.runs.provenance import collect_provenance, commit, format_provenance
+from brns.runs.provenance import collect_provenance, find_commit, format_provenance
 
 CLUSTERS = ((40, 0.8), (60, 0.75), (100, 0.7))  # number, and a behavior's cosine to its center
 HELD_OUT = CLUSTERS[2]
@@ -165,7 +165,7 @@ def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
                 "own": tessellation.coverage(behaviors, centres),
                 "oracle": oracle,
                 "seconds": seconds,
-                "commit": commit(),
+                "commit": find_commit(),
             }
             rows.append(row)
             write_bytes(path, format_csv(rows).encode())
@@ -199,7 +199,7 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
             mark = verdicts.get((name, method), "")
             line.append(f"{mark}{spread(values[name, method])}{mark}")
         lines.append(line)
-    return table(lines)
+    return format_table(lines)
 
 
 def clusters(d: int, number: int, cosine: float) -> Any:
@@ -265,7 +265,7 @@ def telling() -> str:
             line.append(f"{new:.3f} / {same:.3f}")
         lines.append(line)
         print(*line, sep=", ", flush=True)
-    return table(lines)
+    return format_table(lines)
 
 
 def main() -> None:

@@ -29,12 +29,12 @@ from brns import (
     PopulationKNN,
     VisitCounts,
 )
-from brns.comparison.markdown import format_command_and_provenance, table
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import choose_looks
-from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
+from brns.pictures.style import add_legend_below, house_style, label_numbers, line_style, save
 from brns.runs.files import write_bytes
 
 SIZES = (100, 1000, 10_000, 100_000)
@@ -224,7 +224,7 @@ def page(points: list[Point], out: Path) -> str:
             law = power([(point.size, point.ms / 1000) for point in line if point.ms == point.ms])
             cells = [f"{time_of(point)}, {memory_of(point)}" for point in line]
             lines.append([method, *cells, "-" if law is None else f"{law:.2f}"])
-        blocks.append(f"## {title}\n\n{table(lines)}")
+        blocks.append(f"## {title}\n\n{format_table(lines)}")
     return "\n\n".join([*blocks, PAPER])
 
 
@@ -268,7 +268,7 @@ def picture(points: list[Point]) -> Figure:
                 label_numbers(axes[row, column].yaxis)
         axes[0, 0].set_ylabel("ms of CPU a generation")
         axes[1, 0].set_ylabel("MB")
-        legend_below(figure)
+        add_legend_below(figure)
     return figure
 
 

@@ -20,12 +20,12 @@ import numpy as np
 from jaxtyping import Int
 
 import brns
-from brns.comparison.markdown import check_page, format_command_and_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.runs.files import write_bytes
-from brns.runs.provenance import commit
+from brns.runs.provenance import find_commit
 
 HEADING = "# Many islands"
 EVALUATIONS = 204_800
@@ -130,7 +130,7 @@ def run(number: int, rule: str, seed: int) -> dict[str, Any]:
         "seed": seed,
         "cells": int(covered.sum()),
         "bytes": round(sum(sent) / number / (EVALUATIONS // offspring)),
-        "commit": commit(),
+        "commit": find_commit(),
     }
 
 
@@ -156,7 +156,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "compressed. *At random*: each island merges after a tenth of its generations, "
             "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
             "have 1,024 counters a grid, all others the default 8,192.",
-            table(lines),
+            format_table(lines),
             format_command_and_provenance("Default mixture."),
             "",
         ]

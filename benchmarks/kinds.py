@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 import brns
-from brns.comparison.markdown import table
+from brns.comparison.markdown import format_table
 from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, format_provenance
 
@@ -123,7 +123,9 @@ def main() -> None:
         lines.append(line)
         print(*line, sep=", ", flush=True)
     command = f"Command: `python benchmarks/kinds.py --seeds {asked.seeds}`. "
-    page = "\n\n".join([TEXT, table(lines), command + format_provenance(collect_provenance())])
+    page = "\n\n".join(
+        [TEXT, format_table(lines), command + format_provenance(collect_provenance())]
+    )
     write_bytes(asked.out, f"{page}\n".encode())
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy.spatial import KDTree
 
 import brns
-from brns.comparison.markdown import table
+from brns.comparison.markdown import format_table
 from brns.interoperation import novelty as module
 from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, format_provenance
@@ -133,7 +133,7 @@ def main() -> None:
         print(*lines[-1], sep=", ", flush=True)
     command = f"Command: `python benchmarks/loop_cost.py --learned {asked.learned}`. "
     command += format_provenance(collect_provenance())
-    page = "\n\n".join([TEXT.format(learned=asked.learned), table(lines), *words, command])
+    page = "\n\n".join([TEXT.format(learned=asked.learned), format_table(lines), *words, command])
     write_bytes(asked.out, f"{page}\n".encode())
 
 

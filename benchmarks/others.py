@@ -30,7 +30,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 import brns
-from brns.comparison.markdown import check_page, format_command_and_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
 from brns.comparison.peers import (
     CENTROIDS,
     CMAMAE,
@@ -46,7 +46,7 @@ from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.metrics.significance import corrected, paired
 from brns.runs.files import write_bytes
-from brns.runs.provenance import commit
+from brns.runs.provenance import find_commit
 
 TILES = 500
 """cells of the tessellation; a number between those of the grids"""
@@ -260,7 +260,7 @@ def evaluated(
         seconds = time.perf_counter() - began
         file.parent.mkdir(parents=True, exist_ok=True)
         aside = file.with_suffix(".aside.npz")
-        np.savez_compressed(aside, descriptor=np.stack(rows), seconds=seconds, commit=commit())
+        np.savez_compressed(aside, descriptor=np.stack(rows), seconds=seconds, commit=find_commit())
         aside.replace(file)
         print(f"{name}, {method}, seed {seed}: {seconds:.0f} s", flush=True)
     with np.load(file) as stored:
@@ -362,7 +362,7 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
             mark = marks.get((name, method), "")
             line.append(f"{mark}{value:.3g} ± {deviation:.2g}{mark}")
         lines.append([*line, f"{np.nanmedian(rank):g}"])
-    return table(lines)
+    return format_table(lines)
 
 
 def of_one_commit(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
@@ -383,7 +383,7 @@ def time_table(rows: list[dict[str, Any]], names: list[str]) -> str:
     for method in methods_of(rows):
         seconds = (by_method(comparable[name], name, "seconds")[method] for name in names)
         lines.append([method, *(f"{np.median(each):.3g}" if each else "" for each in seconds)])
-    return table(lines)
+    return format_table(lines)
 
 
 def world_table(rows: list[dict[str, Any]], names: list[str]) -> str:
@@ -395,7 +395,7 @@ def world_table(rows: list[dict[str, Any]], names: list[str]) -> str:
         grid = f"{world.side} x {world.side}"
         evaluations = f"{first['evaluations']:,}"
         lines.append([name, world.title, what, evaluations, str(seeds), grid])
-    return table(lines)
+    return format_table(lines)
 
 
 def text(rows: list[dict[str, Any]]) -> str:
@@ -408,7 +408,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
             f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
             "seeds, exact, two-sided, p < 0.05 after Holm's correction over all methods and "
-            "worlds of the table. The fewer the seeds, the less can be told. QDax's methods run "
+            "worlds of the table. With ten seeds none of so many can be. QDax's methods run "
             "in the worlds that are JAX code, and rank among the methods of these.",
             "## Cells of the grid",
             coverage_table(rows, names, "grid"),

@@ -36,14 +36,14 @@ from brns import (
     VisitCounts,
 )
 from brns.comparison import peers
-from brns.comparison.markdown import table
+from brns.comparison.markdown import format_table
 from brns.comparison.worlds import Cells, world
 from brns.core import Population
 from brns.jit import deterministic_jit
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.records import choose_looks
-from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
+from brns.pictures.style import add_legend_below, house_style, label_numbers, line_style, save
 from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, format_provenance
 from brns.tasks.projection import BOUND, CENTER
@@ -253,7 +253,7 @@ def time_section(measured: dict, number: int) -> str:
         "## Time\n\nCPU time of a generation of 540 evaluations, all included: medians over "
         f"{TURNS} stretches of {STEP} generations, from the {STEP}th on, in which the methods take "
         f"turns in one process. Folded, or shuffled where it says measures. Made by {number}.\n\n"
-        + table(rows)
+        + format_table(rows)
     )
 
 
@@ -277,7 +277,7 @@ def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Pa
             [f"*{name}* (published)", *[""] * (len(TOLD) - 1), number, "20", ""]
             for name, number in PUBLISHED.get(terms, {}).items()
         ]
-        blocks.append(f"## {terms.capitalize()}\n\n{table(rows)}")
+        blocks.append(f"## {terms.capitalize()}\n\n{format_table(rows)}")
     if measured:
         blocks.append(time_section(measured, number_of(measured["made"])))
     lines = [f"{number}. {maker}" for maker, number in makers.items()]
@@ -307,7 +307,7 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
             axes.set(xscale="log", xlabel="evaluations", ylabel="% of the cells")
             axes.set(title=terms, ylim=(0, 101))
             label_numbers(axes.xaxis)
-        legend_below(figure)
+        add_legend_below(figure)
     return figure
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from brns.comparison.markdown import format_command_and_provenance, table
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.comparison.worlds import SUITE, World, world
 from brns.core import Population
 from brns.formatting import format_csv, read_csv
@@ -111,7 +111,7 @@ def page(found: list[dict[str, Any]]) -> str:
                 for t in THRESHOLDS
             ]
             lines += [[one.name, one.split, *itertools.chain(*cells)]] if mine else []
-        blocks.append(f"## {estimator}\n\n{table(lines)}")
+        blocks.append(f"## {estimator}\n\n{format_table(lines)}")
     return "\n\n".join([*blocks, format_command_and_provenance("")]) + "\n"
 
 

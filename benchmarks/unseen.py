@@ -67,7 +67,9 @@ WORLDS = [
     unseen("arm-joints", "arm-12-joints", lambda: brns.PlanarArm(12, "joints"))._replace(
         population_size=50
     ),
-    unseen("projection", "projection-20", lambda: brns.LinearProjection(20))._replace(cells=FEW),
+    unseen("projection", "projection-20", lambda: brns.LinearProjection(20))._replace(
+        cells=FEW, title="projection of 20 genes; 100 served to choose grids and crossover"
+    ),
     unseen("arm", "boat", Whirl)._replace(generations=150, cells=HARBOUR),
 ]
 METHODS = {

@@ -17,15 +17,15 @@ from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, UInt32
 
 from brns.checks.generations import (
     NOBODY,
-    check_distinct,
+    check_descriptors_in_reach,
     check_finite,
-    check_inside,
-    check_new,
+    check_genotypes_in_box,
+    check_offspring_ids,
     check_parents,
-    check_reach,
-    check_rows,
     check_shapes,
     check_structure,
+    check_survivor_rows,
+    check_survivors_distinct,
     explain_tracing,
 )
 from brns.checks.parts import (
@@ -181,8 +181,8 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where no founder lives, or as many failed as there shall be.
         """
-        _check_given(self, key)
-        draw, evaluate, estimate = keys(key, 0)
+        _check_key_and_state(self, key)
+        draw, evaluate, estimate = derive_keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
         try:
             genotype = self.founders(draw, n, space)
@@ -190,7 +190,7 @@ class NoveltySearch(eqx.Module):
             raise ValueError(f"founders, called with (key, n, box), raised {error!r}") from error
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
-        check_inside("founders", self.founders, genotype, space)
+        check_genotypes_in_box("founders", self.founders, genotype, space)
         genotype, evaluation, lost = self._evaluate_and_replace_founders(genotype, evaluate, draw)
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with explain_compile_errors("estimator", self.estimator):
@@ -199,7 +199,7 @@ class NoveltySearch(eqx.Module):
             )
         if not is_traced(population):
             check_finite(0, initial_generation(population))
-            check_reach(0, population, self.task.behavior_space)
+            check_descriptors_in_reach(0, population, self.task.behavior_space)
         credit = self.mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
 
@@ -213,7 +213,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             The state after the generation, and who was born and who survived.
         """
-        _check_given(self, key, state)
+        _check_key_and_state(self, key, state)
         if not self.task.traceable:
             return _step(self, state, key)
         with explain_compile_errors("task, estimator and select", self):  # what only lowering finds
@@ -229,13 +229,13 @@ class NoveltySearch(eqx.Module):
         Returns:
             Genotypes `(lambda, p)` with their parents and operators.
         """
-        _check_given(self, key, state)
+        _check_key_and_state(self, key, state)
         space = self.task.genotype_space
         with explain_compile_errors("mutate", self.mutate):
             offspring = draw_offspring(
                 self.mixture, space, self.offspring_size, self.tournament, state, key
             )
-        check_inside("mutate", self.mutate, offspring.genotype, space)
+        check_genotypes_in_box("mutate", self.mutate, offspring.genotype, space)
         return offspring
 
     def tell(
@@ -256,7 +256,7 @@ class NoveltySearch(eqx.Module):
             ValueError: where there are more or fewer offspring than were asked for, or those of
                 another state; where the evaluation is not one of them, or is not finite.
         """
-        _check_given(self, key, state)
+        _check_key_and_state(self, key, state)
         if not isinstance(offspring, Offspring):
             raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
         n, genes = self.offspring_size, self.task.genotype_space.dimension
@@ -343,7 +343,7 @@ class NoveltySearch(eqx.Module):
             return eqx.filter_eval_shape(make, jax.random.key(0))
 
 
-def _check_given(search: NoveltySearch, key: Any, *states: Any) -> None:
+def _check_key_and_state(search: NoveltySearch, key: Any, *states: Any) -> None:
     """Refuse what is no key, such as a seed, what is no state of this search, and modes of JAX that
     were not on when the search was made.
     """
@@ -372,15 +372,15 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     the host where it is read anyway.
     """
     space = search.task.genotype_space
-    check_inside("mutate", search.mutate, generation.offspring.genotype, space)
+    check_genotypes_in_box("mutate", search.mutate, generation.offspring.genotype, space)
     check_finite(number, generation)
-    check_reach(number, generation.offspring, search.task.behavior_space)
-    check_new(generation)
+    check_descriptors_in_reach(number, generation.offspring, search.task.behavior_space)
+    check_offspring_ids(generation)
     check_parents(generation, len(search.mixture.operators))
-    check_distinct(search.select, generation.survivors)
+    check_survivors_distinct(search.select, generation.survivors)
 
 
-def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]:
+def derive_keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]:
     """A generation's keys.
 
     Args:
@@ -399,7 +399,7 @@ _init_estimator = deterministic_jit(init_estimator)
 def _step(
     search: NoveltySearch, state: SearchState, key: Key[Array, ""]
 ) -> tuple[SearchState, Generation]:
-    ask, evaluate, tell = keys(key, state.generation + 1)
+    ask, evaluate, tell = derive_keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
     with explain_tracing(search.task):
         evaluation = search.task.evaluate(offspring.genotype, evaluate)
@@ -464,8 +464,8 @@ def _tell(
     union = union._replace(novelty=novelty)
     with explain_compile_errors("select", select):
         rows = select(rank_failed_last(union), mu)
-    check_rows(select, rows, mu)
-    rows = replace_failed(union, _fill_absent(rows, mu + n))
+    check_survivor_rows(select, rows, mu)
+    rows = replace_failed(union, _fill_missing_rows(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     with explain_compile_errors("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
@@ -476,7 +476,7 @@ def _tell(
     return SearchState(jnp.asarray(g, jnp.int32), generation.survivors, after, credit), generation
 
 
-def _fill_absent(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
+def _fill_missing_rows(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
     """The selected rows, those that there are not replaced by others, which is refused later."""
     rows = jnp.asarray(rows)
     present = (rows >= 0) & (rows < number)

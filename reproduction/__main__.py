@@ -6,7 +6,7 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from brns.tasks.cpu import count_cores, one_thread
+from brns.tasks.cpu import count_cores, make_one_thread_environment
 from reproduction import page, pictures
 from reproduction.parts import PARTS, Request
 from reproduction.plan import SCALES
@@ -49,5 +49,7 @@ def write(out: Path) -> Path:
 
 
 if __name__ == "__main__":
-    os.environ |= one_thread()  # before JAX begins, here and in the processes begun here
+    os.environ |= (
+        make_one_thread_environment()
+    )  # before JAX begins, here and in the processes begun here
     main(sys.argv[1:])

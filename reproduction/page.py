@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brns.comparison.markdown import check_page, format_command_and_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
 from brns.formatting import read_csv
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
@@ -124,7 +124,7 @@ def _summary(out: Path, results: Mapping[str, Any]) -> list[str]:
                 lines.append([f"{name}, {claim.source}", words, f"**{claim.verdict}**"])
                 counts[claim.verdict] += 1
     numbers = "; ".join(f"{verdict}: {number}" for verdict, number in counts.most_common())
-    return ["## Summary", f"Of {counts.total()} claims: {numbers}.", table(lines)]
+    return ["## Summary", f"Of {counts.total()} claims: {numbers}.", format_table(lines)]
 
 
 def _costs(out: Path, results: Mapping[str, Any]) -> Costs:
@@ -229,7 +229,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> list[str]:
         "alike, so that the search is the same: only η and κ differ.",
     ]
     for group, lines in tables.items():
-        blocks += [f"### {group[0].upper()}{group[1:]}", table(lines)]
+        blocks += [f"### {group[0].upper()}{group[1:]}", format_table(lines)]
     return [*blocks, "![Each variant a line, each seed a dot](ablation/ablation.png)"]
 
 
@@ -260,9 +260,9 @@ def _timing(out: Path, results: Mapping[str, Any]) -> list[str]:
         "on one core, one thread, warm, medians over repeats in which the methods take turns.",
         _claims(of_timing(costs)),
         "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
-        table(ratios),
+        format_table(ratios),
         "### The number of archive entries from which on a method without an archive is cheaper",
-        table(crossings),
+        format_table(crossings),
         *_figures(out, "timing", OF_COSTS),
     ]
 
@@ -271,7 +271,7 @@ def _claims(rows: Sequence[Claim]) -> str:
     lines = [["source", "the paper", "measured", "tests", "verdict"]]
     for row in rows:
         lines.append([row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"])
-    return table(lines)
+    return format_table(lines)
 
 
 def _numbers(results: Mapping[str, Any]) -> str:
@@ -281,7 +281,7 @@ def _numbers(results: Mapping[str, Any]) -> str:
         lines.append([TITLES.get(name, name.replace("_", " "))])
         for method in methods:
             lines[-1].append(estimate_text(method["summary"].get(name), len(method["seeds"])))
-    return table(lines)
+    return format_table(lines)
 
 
 def _figures(out: Path, part: str, captions: Mapping[str, str]) -> list[str]:

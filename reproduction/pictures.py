@@ -18,9 +18,9 @@ from brns.pictures.paint_curves import append_unequal_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, choose_looks
 from brns.pictures.style import (
     INK,
+    add_legend_below,
     house_style,
     label_numbers,
-    legend_below,
     line_style,
     new_figure,
     save,
@@ -130,7 +130,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
         if curve.quantity.startswith("share"):
             ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         if not label_line_ends(ax):
-            legend_below(figure)
+            add_legend_below(figure)
     return figure
 
 
@@ -146,7 +146,7 @@ def signature(results: Mapping[str, Any]) -> Figure:
     with house_style():
         figure = new_figure(6.4, 4.2)
         paint_bars(bars, figure.subplots())
-        legend_below(figure)
+        add_legend_below(figure)
     return figure
 
 
@@ -182,7 +182,7 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
             axes[0].plot([], [], "o", ms=4, color=color, label=f"a seed: {group}")
         axes[0].plot([], [], "|", ms=10, mew=1.4, color=INK, label="mean over the dots")
         axes[0].plot([], [], "x", ms=4, color=INK, label="a seed that never did")
-        legend_below(figure, columns=5)
+        add_legend_below(figure, columns=5)
     return figure
 
 
@@ -292,7 +292,7 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
                 if axis.get_scale() == "log":
                     label_numbers(axis)
             ax.minorticks_off()
-        legend_below(figure)
+        add_legend_below(figure)
     return figure
 
 

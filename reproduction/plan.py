@@ -9,7 +9,7 @@ from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.estimators.counts import VisitCounts
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
-from brns.experiments import ant, maze, paper_recognition
+from brns.experiments import ant, make_paper_brns, maze
 from brns.operators.founders import LayerFounders
 from brns.operators.mutation import UniformResampling
 from brns.operators.selection import Generational
@@ -90,7 +90,7 @@ SCALES = {
 def maze_methods() -> dict[str, NoveltySearch]:
     """Section 5.1: BR-NS against an archive of 10000; exact recognition and visit counts."""
     return {
-        "paper": maze(paper_recognition()),
+        "paper": maze(make_paper_brns()),
         "recognition": maze(BehaviorRecognition()),
         "exact": maze(ExactRecognition()),
         "counts": maze(VisitCounts()),
@@ -108,7 +108,7 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     """
     additions, largest = 10, 6000
     estimators = {
-        "paper": paper_recognition(),
+        "paper": make_paper_brns(),
         "recognition": BehaviorRecognition(),
         "exact": ExactRecognition(),
     }
@@ -136,7 +136,7 @@ def variants() -> dict[str, Variant]:
     """In the maze: other readings of the paper, ways to a more reliable BR-NS,
     and other archives.
     """
-    paper, archive = maze(paper_recognition()), maze(ArchiveKNN(k=15, additions=6, capacity=10000))
+    paper, archive = maze(make_paper_brns()), maze(ArchiveKNN(k=15, additions=6, capacity=10000))
     readings = {
         "paper": ("the paper's settings", {}),
         "survivors": ("trained on survivors (published code)", {"learn_from": "survivors"}),

@@ -24,7 +24,7 @@ from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
-from brns.experiments import paper_recognition
+from brns.experiments import make_paper_brns
 from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.runs.provenance import collect_provenance
@@ -34,8 +34,8 @@ from reproduction.plan import Timing
 from reproduction.results import read_json, write_json
 
 ESTIMATORS: dict[str, NoveltyEstimator] = {
-    WIDE: paper_recognition(),
-    NARROW: configure(paper_recognition(), {"width": 64}),
+    WIDE: make_paper_brns(),
+    NARROW: configure(make_paper_brns(), {"width": 64}),
     DEFAULT: BehaviorRecognition(),
     "exact recognition": ExactRecognition(),
 }

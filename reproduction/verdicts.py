@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from brns.metrics.significance import LEVEL, by_seed, correct, least_p, not_tested
+from brns.metrics.significance import LEVEL, by_seed, correct, explain_not_tested, least_p
 
 HOLDS, PARTLY, FAILS, UNTESTED = (
     "holds",
@@ -152,7 +152,7 @@ def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
     ends = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
     if np.isnan(p):
-        return Judged(not_tested(min(each.seeds for each in comparisons)), None, ends)
+        return Judged(explain_not_tested(min(each.seeds for each in comparisons)), None, ends)
     if p >= LEVEL:
         verdict = UNCONFIRMED if any(claimed) else FAILS
     elif all(claimed):

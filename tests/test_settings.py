@@ -28,11 +28,16 @@ from searches import search
 from worlds import HostIdentity, Identity
 
 import brns
-from brns.experiments import make_search, paper_recognition
+from brns.experiments import make_paper_brns, make_search
 from brns.experiments.overrides import apply_overrides, parse_value
 from brns.settings.configuration import configure, settings
-from brns.settings.description import are_equal, part_from_json, part_to_json, refuse_unrecorded
-from brns.settings.differences import find_differences, find_non_defaults, format_diff, short_repr
+from brns.settings.description import (
+    descriptions_equal,
+    part_from_json,
+    part_to_json,
+    refuse_unrecorded,
+)
+from brns.settings.differences import find_differences, find_overrides, format_diff, short_repr
 from brns.settings.parts import PARTS, SettingsError, parts
 from brns.tasks.chunked import Chunked
 from brns.tasks.workers import Processes
@@ -69,7 +74,7 @@ def test_every_world_has_the_default_estimator_and_operator_and_the_papers_estim
     assert part_to_json(search.estimator) == part_to_json(usual.estimator)
     assert part_to_json(search.mutate) == part_to_json(usual.mutate)
     paper = make_search(world, "paper").estimator
-    assert part_to_json(paper) == part_to_json(paper_recognition())
+    assert part_to_json(paper) == part_to_json(make_paper_brns())
 
 
 @pytest.mark.parametrize(("world", "archive"), [("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))])
@@ -169,10 +174,10 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
     small = {"population_size": 20, "select": brns.NSGA2()}
     search = brns.NoveltySearch(brns.DeceptiveMaze(steps=50), **small)
     changed = {"task": "DeceptiveMaze", "task.steps": 50, "population_size": 20, "select": "NSGA2"}
-    assert find_non_defaults(search) == changed
+    assert find_overrides(search) == changed
     assert repr(search).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, pop")
     chunked = {"task": "DeceptiveMaze", "chunk": 3}  # no workers
-    assert find_non_defaults(Processes(brns.DeceptiveMaze(), chunk=3)) == chunked
+    assert find_overrides(Processes(brns.DeceptiveMaze(), chunk=3)) == chunked
 
 
 class Ground(enum.Enum):
@@ -284,8 +289,8 @@ PAIRS = [
 def test_settings_of_every_kind_are_recorded(one, other, kind):
     values = (one, copy.deepcopy(one), other)
     first, same, second = (through_json(part_to_json(kind(value))) for value in values)
-    assert are_equal(first, same)
-    assert not are_equal(first, second)
+    assert descriptions_equal(first, same)
+    assert not descriptions_equal(first, second)
     assert find_differences(first, second)
     assert not find_differences(first, same)
     refuse_unrecorded(kind(one), "search")
@@ -297,7 +302,7 @@ def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
     again = part_from_json(description, held)
     assert again.value == other
     assert type(again.value) is type(other)
-    assert are_equal(through_json(part_to_json(again)), description)
+    assert descriptions_equal(through_json(part_to_json(again)), description)
     assert part_from_json(through_json(part_to_json(held)), held) is held
 
 
@@ -358,7 +363,7 @@ def test_nan_is_the_same_setting_as_nan():
     one, same = ({"a": [1.0, float("nan")], "b": float("nan")} for _ in range(2))
     assert find_differences(one, same) == {}
     assert list(find_differences(one, same | {"b": 1.0})) == ["b"]
-    assert find_non_defaults(brns.PolynomialMutation()) == {}
+    assert find_overrides(brns.PolynomialMutation()) == {}
 
 
 class Valued(HostIdentity):

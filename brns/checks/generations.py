@@ -58,7 +58,9 @@ def _shapes_by_name(tree: PyTree) -> dict[str, tuple[int, ...]]:
     return {jax.tree_util.keystr(p, simple=True, separator="."): np.shape(x) for p, x in leaves}
 
 
-def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box) -> None:
+def check_genotypes_in_box(
+    source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box
+) -> None:
     """Refuse genotypes outside the genotype space, and what is no number, unless it is traced."""
     if isinstance(genotypes, Tracer):
         return
@@ -93,7 +95,7 @@ def check_recombined(mutate: Mutation, result: Any, n: int) -> tuple[Any, Any]:
     return result
 
 
-def check_rows(select: Selection, rows: Any, size: int) -> None:
+def check_survivor_rows(select: Selection, rows: Any, size: int) -> None:
     """Refuse what is not `size` row numbers; their values are not looked at."""
     dtype = getattr(rows, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
@@ -104,7 +106,7 @@ def check_rows(select: Selection, rows: Any, size: int) -> None:
     check_shape("select", select, rows, (size,))
 
 
-def check_distinct(select: Selection, survivors: Population) -> None:
+def check_survivors_distinct(select: Selection, survivors: Population) -> None:
     """Refuse survivors of whom one lives on twice; traced ones are not looked at."""
     if isinstance(survivors.id, Tracer):
         return
@@ -117,7 +119,7 @@ def check_distinct(select: Selection, survivors: Population) -> None:
         )
 
 
-def check_new(generation: Generation) -> None:
+def check_offspring_ids(generation: Generation) -> None:
     """Refuse offspring of whom one has the id of a parent, as `offspring_size` numbers them."""
     first, newest = generation.offspring.id.min(), generation.parents.id.max()
     if newest >= first:
@@ -177,7 +179,7 @@ def check_finite(number: int, generation: Generation) -> None:
             )
 
 
-def check_reach(number: int, individuals: Population, space: Box) -> None:
+def check_descriptors_in_reach(number: int, individuals: Population, space: Box) -> None:
     """Refuse behaviors beside which float32 cannot tell those in the box from each other."""
     far = ~is_in_reach(np.asarray(individuals.descriptor), space) & ~np.asarray(individuals.failed)
     if far.any():

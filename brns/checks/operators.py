@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.checks.generations import (
-    check_distinct,
-    check_inside,
+    check_genotypes_in_box,
     check_recombined,
-    check_rows,
+    check_survivor_rows,
+    check_survivors_distinct,
 )
 from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
@@ -42,7 +42,7 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
         for batch in (genotypes, genotypes[:1]):
             mutants, again = (_call_jit("mutate", mutate, key, batch, box) for _ in range(2))
             check_shape("mutate", mutate, mutants, batch.shape)
-            check_inside("mutate", mutate, jnp.asarray(mutants, jnp.float32), box)
+            check_genotypes_in_box("mutate", mutate, jnp.asarray(mutants, jnp.float32), box)
             _check_equal("mutate", mutate, mutants, again, "the same genotypes and key")
             anew = _call_jit("mutate", eqx.Partial(mutate), key, batch, box)
             same = "the same genotypes and key, compiled anew"
@@ -75,7 +75,7 @@ def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
     for key in jax.random.split(jax.random.key(0), 4):
         drawn, again = (founders(key, n, box) for _ in range(2))
         check_shape("founders", founders, drawn, (n, box.dimension))
-        check_inside("founders", founders, jnp.asarray(drawn, jnp.float32), box)
+        check_genotypes_in_box("founders", founders, jnp.asarray(drawn, jnp.float32), box)
         _check_equal("founders", founders, drawn, again, "the same key")
 
 
@@ -100,14 +100,14 @@ def check_selection(select: Selection, size: int = 8) -> None:
     unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
     for union in (unlike, alike):
         rows, again = (_call_jit("select", select, union, size) for _ in range(2))
-        check_rows(select, rows, size)
+        check_survivor_rows(select, rows, size)
         outside = np.asarray((rows < 0) | (rows >= 2 * size))
         if outside.any():
             raise ValueError(
                 f"select must give rows from 0 to {2 * size - 1} of a population of {2 * size}; "
                 f"{name_of(select)} gave {np.asarray(rows)[outside][0]}"
             )
-        check_distinct(select, take(union, rows))
+        check_survivors_distinct(select, take(union, rows))
         _check_equal("select", select, rows, again, "the same population")
     anew = _call_jit("select", eqx.Partial(select), union, size)
     _check_equal("select", select, rows, anew, "the same population, compiled anew")
@@ -123,14 +123,14 @@ def _check_arguments(box: Box | None = None, **numbers: int) -> None:
 
 
 @eqx.filter_jit
-def _compiled(operator: Any, *arguments: Any) -> Any:
+def _jit_operator(operator: Any, *arguments: Any) -> Any:
     return operator(*arguments)
 
 
 def _call_jit(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
     with explain_compile_errors(name, operator):
-        return _compiled(operator, *arguments)
+        return _jit_operator(operator, *arguments)
 
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:

@@ -37,12 +37,12 @@ def main() -> None:
         is_usual = isinstance(error, USUAL)
         if not from_user and not is_usual:
             raise
-        from brns.cli.screen import errors, say
+        from brns.cli.screen import errors, print_sentence
 
-        say(f"brns: {(is_usual and str(error)) or repr(error)}", errors)
+        print_sentence(f"brns: {(is_usual and str(error)) or repr(error)}", errors)
         for note in getattr(error, "__notes__", ()):
             if "JAX_TRACEBACK_FILTERING" not in note:
-                say(note, errors)
+                print_sentence(note, errors)
         if from_user:
             print(f"It was raised in your code:\n{from_user}", file=sys.stderr)
         sys.exit(2)

@@ -15,7 +15,7 @@ from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
 from brns.cli.modules import find_module
-from brns.settings.parts import RECOMMENDED, Kind, SettingsError, lookup
+from brns.settings.parts import RECOMMENDED, Kind, SettingsError, find_part
 
 
 class Commands(TyperGroup):
@@ -92,16 +92,21 @@ def run(
         estimator = estimator or RECOMMENDED
     _check_names(experiment, estimator, changes)
     from brns.cli.conclusion import conclude
-    from brns.cli.user_code import add_workers, default_out, make_search_from, name_resume
+    from brns.cli.user_code import (
+        add_workers,
+        make_default_out,
+        make_search_from,
+        tell_resume_command,
+    )
     from brns.metrics.saturation import saturated
     from brns.runs import loop
-    from brns.runs.paths import check_free
+    from brns.runs.paths import check_not_taken
 
-    out = out or default_out(experiment, estimator, changes, seed, seeds)
-    check_free(out)
+    out = out or make_default_out(experiment, estimator, changes, seed, seeds)
+    check_not_taken(out)
     search = make_search_from(experiment, estimator, changes)
     with add_workers(search, workers, timeout, failures, worker_log) as search:
-        with name_resume(out, searches):
+        with tell_resume_command(out, searches):
             done = loop.run(
                 search,
                 generations,
@@ -130,7 +135,7 @@ def _check_names(experiment: str, estimator: str | None, changes: Sequence[str])
     problems = []
     for part, words in asked.items():
         try:
-            names[part] = lookup(*words).name
+            names[part] = find_part(*words).name
         except SettingsError as error:
             problems.append(f"{error}")
             changes = [change for change in changes if not change.startswith(f"{part}.")]
@@ -163,7 +168,7 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.user_code import add_workers, load_records, name_resume
+    from brns.cli.user_code import add_workers, load_records, tell_resume_command
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.tasks.chunked import Chunked
@@ -180,7 +185,7 @@ def resume(
     if workers and not isinstance(experiment.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
     with add_workers(experiment, workers, timeout, failures, worker_log) as experiment:
-        with name_resume(directory, search or ()):
+        with tell_resume_command(directory, search or ()):
             done = loop.resume(
                 directory,
                 generations,

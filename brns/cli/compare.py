@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from brns.cli.modules import find_module
-from brns.settings.parts import Part, SettingsError, lookup, parts
+from brns.settings.parts import Part, SettingsError, find_part, parts
 
 Worlds = Annotated[
     list[str],
@@ -53,8 +53,8 @@ def compare(
         if ":" in name:
             find_module(name)
         else:
-            methods[name] = lookup("--estimator", name, "estimator", "preset")
-    operators = {name: lookup("--mutation", name, "mutation") for name in mutation or ()}
+            methods[name] = find_part("--estimator", name, "estimator", "preset")
+    operators = {name: find_part("--mutation", name, "mutation") for name in mutation or ()}
     user_worlds = [name for name in worlds if ":" in name]
     for name in user_worlds:
         find_module(name)
@@ -69,7 +69,7 @@ def compare(
     from brns.comparison.peers import PEERS
     from brns.runs import compilation_cache
 
-    compilation_cache.keep()
+    compilation_cache.enable_compilation_cache()
     estimators = {}
     for name in names:
         made = methods[name].load()() if name in methods else load_object(name)

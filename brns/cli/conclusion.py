@@ -10,12 +10,12 @@ from pathlib import Path
 from pydantic_core import to_json
 from rich.table import Table
 
-from brns.cli.screen import console, say
+from brns.cli.screen import console, print_sentence
 from brns.formatting import escape_control, format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.saturation import SATURATED
-from brns.pictures.records import explain_left_out, find_scene, method, methods
+from brns.pictures.records import explain_omitted_figures, find_scene, method, methods
 from brns.runs.files import RecordError
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
@@ -73,27 +73,27 @@ def conclude(
     }
     for label, runs in methods(records).items():
         # A table's own title would be cut to the table's width.
-        say(f"{directory}: {_make_title(label, runs[0])}", style="bold")
+        print_sentence(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
         console.print(_make_table(runs, base))
         for line in interpret_measures(base):
-            say(line)
+            print_sentence(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
         cells = " x ".join(map(str, grid(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
-    notes += map(_tell_failures, records)
+    notes += map(_describe_failures, records)
     notes += dict.fromkeys(describe_origin(record.metadata) for record in records)
-    notes.append(explain_left_out(records))
+    notes.append(explain_omitted_figures(records))
     spans: dict[str, float] = {}
     for record in records:
-        words = _tell_ending(record)
+        words = _describe_ending(record)
         spans[words] = max(spans.get(words, 0.0), record.seconds)
     for words, seconds in spans.items():
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
-        say(note)
+        print_sentence(note)
     _draw(directory, records, redraw)
 
 
@@ -108,13 +108,13 @@ def _draw(directory: Path, records: Sequence[Record], redraw: bool) -> None:
             for record in track(lacking, "drawing", len(lacking)):
                 save(overview(record), record.path / "overview.png")
         except RecordError as error:  # somebody else's run: its numbers stand above
-            say(f"No picture: {error}")
+            print_sentence(f"No picture: {error}")
             return
     where = directory / "*" if len(records) > 1 else records[0].path
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
 
 
-def _tell_failures(record: Record) -> str:
+def _describe_failures(record: Record) -> str:
     """How many failed in a run, of which errors, and where to read more; empty where nobody did."""
     failures = record.failures
     if not failures:
@@ -155,7 +155,7 @@ def _make_title(label: str, record: Record) -> str:
     return ", ".join(filter(None, words))
 
 
-def _tell_ending(record: Record) -> str:
+def _describe_ending(record: Record) -> str:
     """Why a run ended, or that it goes on; what it took is still to follow."""
     last, planned = record.last_generation, record.planned
     reason = f" ({record.reason})" if record.reason else ""

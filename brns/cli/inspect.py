@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, read_class_settings, settings_of
+from brns.cli.sources import Setting, parse_class_settings, settings_of
 from brns.settings.configuration import settings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, did_you_mean
 
@@ -40,9 +40,9 @@ def runs(
 
     How each ended, what it found so far, when and where.
     """
-    from brns.cli.listing import chosen_runs, print_json, print_runs
+    from brns.cli.listing import print_json, print_runs, select_runs
 
-    rows = chosen_runs(directory, filters or (), sort, reverse)
+    rows = select_runs(directory, filters or (), sort, reverse)
     if json:
         print_json(rows)
     else:
@@ -62,14 +62,14 @@ def list_(
 
     With NAME: its settings, what has a setting of that name, or all of a kind.
     """
-    from brns.cli.screen import console, say
+    from brns.cli.screen import console, print_sentence
 
     if name is None or name in PLACES.values():
         for part in PARTS:
             if name not in (None, part.place):
                 continue
             usual = "(default) " if part.attribute in DEFAULTS else ""
-            say(f"{part.option:<25} {usual}{part.meaning}")
+            print_sentence(f"{part.option:<25} {usual}{part.meaning}")
         return
     current = {part.name: part for part in PARTS}
     if name in current:
@@ -82,7 +82,7 @@ def list_(
             _print_settings(part.place, settings_of(part))
         return
     setting = name.rpartition(".")[2]
-    searchs = read_class_settings("NoveltySearch")
+    searchs = parse_class_settings("NoveltySearch")
     holders = [part for part in PARTS if setting in settings_of(part)]
     if not holders and setting not in searchs:
         inner = (key for part in PARTS for key in settings_of(part))

@@ -147,7 +147,7 @@ def _parse_share(text: str | None) -> float | None:
     return float(text) if text else None
 
 
-def chosen_runs(
+def select_runs(
     directory: Path, filters: Sequence[str] = (), sort: str | None = None, reverse: bool = False
 ) -> list[RunLine]:
     """The runs below a directory for which all filters hold, such as `state=failed`, sorted by a
@@ -217,7 +217,12 @@ def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:
     for name in ("run", "state", *numbers, *others, "changed"):
         table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
     for row in rows:
-        texts = [row.task, row.estimator, format_number(row.seed), _percent(row.coverage_survivors)]
+        texts = [
+            row.task,
+            row.estimator,
+            format_number(row.seed),
+            _format_percent(row.coverage_survivors),
+        ]
         texts += [
             _format_date(row.began),
             _format_date(row.ended),
@@ -236,12 +241,12 @@ def _format_cells(row: RunLine) -> list[str]:
         f"{format_number(row.generations)}/{format_number(row.planned)}",
         format_number(row.solutions),
         format_number(row.first_solved),
-        _percent(row.coverage_evaluated),
+        _format_percent(row.coverage_evaluated),
         _format_time(row.seconds),
     ]
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     return format_number(None) if share is None else f"{share:.0%}"
 
 

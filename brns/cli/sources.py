@@ -25,7 +25,7 @@ class Setting(NamedTuple):
 
 
 @functools.cache
-def _classes() -> dict[str, ast.ClassDef]:
+def _find_classes() -> dict[str, ast.ClassDef]:
     """The classes of searches and their parts, by name."""
     rooms = (PACKAGE.joinpath(room).rglob("*.py") for room in ROOMS)
     files = [PACKAGE / "search.py", *itertools.chain.from_iterable(rooms)]
@@ -38,21 +38,21 @@ def settings_of(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
     `brns.settings.configuration.settings` has them, without an import.
     """
-    settings = read_class_settings(part.attribute)
+    settings = parse_class_settings(part.attribute)
     return settings | {
         name: settings[name]._replace(default=value) for name, value in part.settings.items()
     }
 
 
 @functools.cache
-def read_class_settings(name: str) -> dict[str, Setting]:
+def parse_class_settings(name: str) -> dict[str, Setting]:
     """The settings of a class such as `ArchiveKNN`, those of its bases first."""
     settings: dict[str, Setting] = {}
-    node = _classes().get(name)
+    node = _find_classes().get(name)
     if node is None:  # of another package
         return settings
     for base in node.bases:
-        settings |= read_class_settings(ast.unparse(base))
+        settings |= parse_class_settings(ast.unparse(base))
     meanings = read_field_docstrings(node)
     for field in node.body:
         match field:

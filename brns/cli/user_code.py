@@ -23,12 +23,12 @@ from brns.runs.store import find_runs
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff
-from brns.settings.parts import RECOMMENDED, SettingsError, lookup
+from brns.settings.parts import RECOMMENDED, SettingsError, find_part
 from brns.tasks.chunked import Chunked, unwrap_task
 from brns.tasks.workers import Dask, Processes
 
 
-def default_out(
+def make_default_out(
     experiment: str, estimator: str | None, changes: Sequence[str], seed: int, seeds: int
 ) -> Path:
     """Such as `runs/maze-counts-grids=256-seed0`, whatever the order of the changes."""
@@ -61,7 +61,7 @@ def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
     """The search that `module:object` names, or one of the task that it names."""
     target = load_object(text)
     if isinstance(target, Task):
-        novelty = lookup("--estimator", estimator or RECOMMENDED, "estimator", "preset")
+        novelty = find_part("--estimator", estimator or RECOMMENDED, "estimator", "preset")
         return NoveltySearch(target, novelty.load()())
     if not isinstance(target, NoveltySearch):
         raise SettingsError(
@@ -127,7 +127,7 @@ def add_workers(
 
 
 @contextlib.contextmanager
-def name_resume(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
+def tell_resume_command(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
     """Within the block an interrupt, or an error of the task, names the command that goes on."""
     words = ["brns", "resume", str(out)]
     for text in searches:
@@ -151,20 +151,20 @@ def name_resume(out: Path, searches: Sequence[str] = ()) -> Generator[None, None
 
 def load_records(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
     """The runs in these directories, with those of the searches given that made them."""
-    compilation_cache.keep()
+    compilation_cache.enable_compilation_cache()
     user_searches = [load_search(text) for text in searches or ()]
     return [
-        _with_search(record, user_searches)
+        _attach_search(record, user_searches)
         for directory in directories
         for record in records(directory)
     ]
 
 
-def _with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
+def _attach_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
     """The record with the search that made it, if that is among those given."""
     for search in searches:
         try:
-            return Record(record.path, _with_recorded_settings(search, record))
+            return Record(record.path, _apply_recorded_settings(search, record))
         except Exception:  # another experiment, or settings that the search's parts do not have
             continue
     if searches and record.known_search is None:
@@ -175,7 +175,7 @@ def _with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
     return record
 
 
-def _with_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
+def _apply_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it."""
     described = record.experiment["task"]
     task = part_from_json(record.world, unwrap_task(search.task))

@@ -15,7 +15,7 @@ def check_page(page: Path, heading: str) -> None:
         )
 
 
-def table(lines: Sequence[Sequence[str]]) -> str:
+def format_table(lines: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; the first line is the head."""
     head, *rows = lines
     written = []

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
-from brns.comparison.markdown import check_page, format_command_and_provenance, table
+from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
 from brns.comparison.measure import KEPT, MethodResult, generations_at_points
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
@@ -21,8 +21,8 @@ from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     WIDTHS,
     Width,
+    add_legend_below,
     house_style,
-    legend_below,
     new_figure,
     save,
 )
@@ -105,14 +105,14 @@ def _format_share_table(comparison: Comparison, fraction: float) -> str:
                 share = f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark}"
                 cells.append(f"{share} ({row.effect:.2f})")
         lines.append(cells)
-    return table(lines)
+    return format_table(lines)
 
 
 def _format_table_by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
     rows = [["world", *next(iter(comparison.results.values()))]]
     for name, methods in comparison.results.items():
         rows.append([name, *map(cell, methods.values())])
-    return table(rows)
+    return format_table(rows)
 
 
 def _format_cycling(facts: MethodResult) -> str:
@@ -132,7 +132,7 @@ def _format_world_table(comparison: Comparison) -> str:
         sizes = [f"{world.population_size} + {world.offspring_size}", f"{world.generations}"]
         cells = [f"{world.cells.reachable}", world.cells.counted]
         rows.append([name, world.title, world.split, *sizes, *cells])
-    return table(rows)
+    return format_table(rows)
 
 
 def draw_comparison(
@@ -182,5 +182,5 @@ def draw_comparison(
         same = notes.popitem()[1] if len(set(notes.values())) == 1 else ""
         share = f"{'reachable ' if reachable else ''}cells covered"
         figure.supylabel(f"{share}\n{same}".strip(), fontsize="medium", multialignment="center")
-        legend_below(figure, columns=8)
+        add_legend_below(figure, columns=8)
     return figure

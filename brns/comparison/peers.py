@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from brns.comparison.worlds import Cells, last_two
+from brns.comparison.worlds import Cells, select_last_two_dimensions
 from brns.core import Population, Task
 from brns.core.evaluation import validate_evaluation
 from brns.core.population import make_individuals
@@ -213,7 +213,7 @@ def _make_terms(
 ) -> Terms:
     """The world's cells where they are a grid over the behavior, else its box."""
     space = search.task.behavior_space
-    planar = cells.place is last_two and space.dimension == 2
+    planar = cells.place is select_last_two_dimensions and space.dimension == 2
     low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
     least, spread = float(fitness.min()), float(np.ptp(fitness))
     return Terms(

@@ -108,7 +108,7 @@ def compare(
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and explain_too_few_seeds(len(seeds), tests):
         LOG.warning("%s", few)
-    _run_missing(jobs, workers or 2, progress)
+    _run_missing_jobs(jobs, workers or 2, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     answers = []
     for job in jobs:
@@ -208,7 +208,7 @@ def _make_jobs(
     return list(jobs.values())
 
 
-def _run_missing(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
+def _run_missing_jobs(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     """Make the file of each job that has none."""
     for job in jobs:
         if job.path.exists():

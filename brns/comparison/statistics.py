@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from brns.comparison.markdown import table
+from brns.comparison.markdown import format_table
 from brns.comparison.measure import POINTS, MethodResult
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
@@ -204,11 +204,11 @@ class Comparison(NamedTuple):
             worlds += f" ({len(self.distinct_worlds)} distinct)"
         over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
         title = f"Coverage of what was evaluated, in {worlds} {over}"
-        parts = [f"{title}; {self.mutation}.", table(self.summary)]
+        parts = [f"{title}; {self.mutation}.", format_table(self.summary)]
         if 0 < len(self.untouched) < len(self.distinct_worlds):
             words = "the world" if len(self.untouched) == 1 else f"the {len(self.untouched)} worlds"
             parts.append(f"Of these, {words} not used for tuning:")
-            parts.append(table(self.summary_of(self.untouched)))
+            parts.append(format_table(self.summary_of(self.untouched)))
         if few := tests and explain_too_few_seeds(seeds, tests):
             parts.append(f"{few}.")
         return "\n\n".join(parts)

@@ -29,12 +29,12 @@ Position = Callable[[Population], Float[Array, "n 2"]]
 """where individuals truly are, as the oracle sees it"""
 
 
-def last_two(population: Population) -> Float[Array, "n 2"]:
+def select_last_two_dimensions(population: Population) -> Float[Array, "n 2"]:
     """The end of a path, or a behavior of two dimensions as it is."""
     return population.descriptor[:, -2:]
 
 
-def tip(population: Population) -> Float[Array, "n 2"]:
+def compute_arm_tip(population: Population) -> Float[Array, "n 2"]:
     """The tip of the standard arm, from its genotype."""
     return PlanarArm(population.genotype.shape[1]).places(population.genotype)[:, -1]
 
@@ -49,7 +49,7 @@ class Cells(NamedTuple):
     """how many cells can be reached: what a coverage of 1 is"""
     counted: str
     """how the reachable cells were counted"""
-    place: Position = last_two
+    place: Position = select_last_two_dimensions
 
     def of(self, population: Population) -> Int[Array, " n"]:
         """The number of each individual's cell.
@@ -120,7 +120,7 @@ _SOME = "all cells of the rectangle, some out of reach"
 _HARD = Cells((0.0, 0.0), (600.0, 600.0), 20, 398, _FLOOD)
 _ROOMS = _HARD._replace(reachable=400)
 _ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, _DISC)
-_PICTURE = _ARM._replace(place=tip)
+_PICTURE = _ARM._replace(place=compute_arm_tip)
 _MIDDLE, _RIGHTMOST = scale_position(START), scale_position(TOP + FASTEST)
 _CAR = Cells((-1.0, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, _SOME)
 _LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, _SUMS)
@@ -166,7 +166,15 @@ SUITE = (
     _TIP.widen_box("arm-loose", "arm, tip, box x 10", "tune", 10.0),
     _TIP.widen_box("arm-looser", "arm, tip, box x 100", "report", 100.0),
     World("arm-joints", "arm, 20 joints (40-d)", "tune", _JOINTS, 100, 200, _ARM),
-    World("arm-picture", "arm, picture (256-d)", "report", _PIXELS, 100, 150, _PICTURE),
+    World(
+        "arm-picture",
+        "arm, picture (256-d); served to choose cones",
+        "report",
+        _PIXELS,
+        100,
+        150,
+        _PICTURE,
+    ),
     World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),
     World("projection", "linear projection", "tune", LinearProjection, 100, 200, _LINEAR),
     World("arm-unequal", "arm, 20 unequal joints", "held out", _UNEQUAL, 100, 200, _ARM),

@@ -32,7 +32,8 @@ class Archive(NamedTuple):
 
 
 class ArchiveKNN(eqx.Module):
-    r"""Novelty as sparseness among an archive and the population.
+    r"""Mean distance to the k nearest of population and archive, a list of past descriptors that
+    keeps no elites.
 
     $\rho(x) = \frac{1}{k} \sum_{i=1}^{k} \lVert x - \mu_i \rVert_2$ with $\mu_1 \dots \mu_k$ the
     nearest neighbours of $x$ in $A \cup P$; who is in both counts once. Nobody is its own
@@ -196,7 +197,9 @@ def _is_finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     return jnp.all(jnp.isfinite(descriptors), axis=1)
 
 
-def _choose_unit(queries: Float[Array, "n d"], points: Float[Array, "m d"]) -> Float[Array, ""]:
+def _choose_length_unit(
+    queries: Float[Array, "n d"], points: Float[Array, "m d"]
+) -> Float[Array, ""]:
     """A power of two in which squared distances fit float32, mostly 1."""
     finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in (queries, points)]
     largest = jnp.maximum(jnp.max(finite[0], initial=0.0), jnp.max(finite[1], initial=0.0))
@@ -218,7 +221,7 @@ def _compute_sparseness(
     references = References(population.descriptor, living)
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
-    unit = _choose_unit(descriptors, references.point)
+    unit = _choose_length_unit(descriptors, references.point)
     references = references._replace(point=references.point / unit)
     distances = unit * jnp.sqrt(nearest_squared_distances(descriptors / unit, references, k + 1))
     itself = (distances[:, :1] == 0) & jnp.any(living)

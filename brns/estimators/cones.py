@@ -25,8 +25,10 @@ class Cones(NamedTuple):
     """odd numbers, by which a cone finds its row; 0 for a group that a table does not have"""
 
 
-def draw_cones(key: Key[Array, ""], tables: int, directions: int) -> Cones:
-    """Random groups of directions for each table, and a random tip for each group."""
+def draw_cone_hashes(key: Key[Array, ""], tables: int, directions: int) -> Cones:
+    """Random hash functions: for each table groups of directions, which are axes of the space or
+    random ones of a shared pool, and a random tip for each group.
+    """
     choose, place, row = jax.random.split(key, 3)
     number = min(DIRECTIONS, directions)
     axis = draw_axes(choose, tables * MOST_GROUPS, directions, number)

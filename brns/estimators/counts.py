@@ -12,15 +12,15 @@ from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 from brns.checks.parts import check_settings, check_types
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
-from brns.estimators.cones import Cones, draw_cones, hash_cross_polytopes
+from brns.estimators.cones import Cones, draw_cone_hashes, hash_cross_polytopes
 from brns.estimators.features import (
     Frame,
     check_have_learned,
     check_mergeable,
     draw_axes,
-    fit_frame,
+    fit_normalization,
     frame_from_box,
-    is_new,
+    mask_not_learned,
 )
 
 GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
@@ -78,7 +78,8 @@ class Scales(NamedTuple):
 
 
 class VisitCounts(eqx.Module):
-    r"""Novelty as the rarity of visits, in random grids of every scale.
+    r"""Count-based novelty: a power mean, over random hashed grids of many cell sizes, of
+    1/sqrt(1 + visits).
 
     $M(b) = \left( \frac{1}{T} \sum_{i=1}^{T} 1 / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the
     visits to the cell of b in grid i. $1 / M - 1$ are the effective `visits`: N where all grids
@@ -166,7 +167,7 @@ class VisitCounts(eqx.Module):
         axis = jnp.where(number[:, None] % 2, first[:, None] + turned, coordinates)
         shift = jax.random.uniform(place, axis.shape, jnp.float32)
         multiplier = jax.random.bits(row, axis.shape, jnp.uint32) | 1
-        drawn = draw_cones(cone, cones, d + direction.shape[1])
+        drawn = draw_cone_hashes(cone, cones, d + direction.shape[1])
         grids = Grids(direction, axis, shift, multiplier, drawn)
         empty = jnp.zeros(total * self.rows, jnp.int32)
         return Counts(empty, grids, frame_from_box(space), jnp.int32(0), jnp.int32(-1))
@@ -267,7 +268,7 @@ class VisitCounts(eqx.Module):
             visits = np.zeros(tables * self.rows, np.int32)
         else:
             visits = np.array(earlier.visits)
-        find_counters = eqx.filter_jit(self._find_counters)
+        find_counters = eqx.filter_jit(self._find_counter_indices)
         counted = (rows[np.isfinite(rows).all(axis=1)] for rows in descriptors)
         for part in _cut_into_chunks(counted if state.seen else ()):
             padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size: compiled once
@@ -279,7 +280,7 @@ class VisitCounts(eqx.Module):
         self, state: Counts, descriptors: Float[Array, "n d"]
     ) -> Float[Array, " n"]:
         """M, from a sum of integers."""
-        counters = self._find_counters(state, descriptors)
+        counters = self._find_counter_indices(state, descriptors)
         visits = state.visits.at[counters].get(mode="promise_in_bounds")
         bits = jax.lax.bitcast_convert_type(visits.astype(jnp.float32) + 1, jnp.int32)
         table = _tabulate_rarity(len(visits))
@@ -290,19 +291,19 @@ class VisitCounts(eqx.Module):
 
     def _count_new(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
-        new = is_new(state.seen, state.newest, population).astype(jnp.int32)
-        state = state._replace(frame=fit_frame(state.frame, population))
-        counters = self._find_counters(state, population.descriptor)
+        new = mask_not_learned(state.seen, state.newest, population).astype(jnp.int32)
+        state = state._replace(frame=fit_normalization(state.frame, population))
+        counters = self._find_counter_indices(state, population.descriptor)
         visits = state.visits.at[counters].add(new, mode="promise_in_bounds")
         seen = state.seen + jnp.sum(new, dtype=jnp.int32)
         return state._replace(visits=visits, seen=seen)
 
-    def _find_counters(
+    def _find_counter_indices(
         self, state: Counts, descriptors: Float[Array, "n d"]
     ) -> Int[Array, "grids n"]:
         """Where each descriptor's cell is counted, in each grid; the same in every batch."""
         frame, grids = state.frame, state.grids
-        scales = jax.lax.optimization_barrier(self._compute_scales(state))
+        scales = jax.lax.optimization_barrier(self._compute_axis_and_cell_lengths(state))
         along = _project((descriptors - frame.center) * scales.box, grids.direction)
 
         def hash_cells(grid: tuple[Array, ...]) -> UInt32[Array, " n"]:
@@ -317,7 +318,7 @@ class VisitCounts(eqx.Module):
         mixed = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
         if len(grids.cones.axis):
             cones = hash_cross_polytopes(
-                grids.cones, along, scales.unit, _founders_spread(frame) / 3**0.5
+                grids.cones, along, scales.unit, _measure_founders_spread(frame) / 3**0.5
             )
             mixed = jnp.concatenate([mixed, cones])
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
@@ -325,14 +326,14 @@ class VisitCounts(eqx.Module):
         first = self.rows * jnp.arange(len(row), dtype=jnp.int32)
         return row.astype(jnp.int32) + first[:, None]
 
-    def _compute_scales(self, state: Counts) -> Scales:
+    def _compute_axis_and_cell_lengths(self, state: Counts) -> Scales:
         """How long axes and the cells on them are."""
         frame, grids = state.frame, state.grids
         total, axes = grids.axis.shape
         finest, coarsest = axes * self.cell_sizes[0], self.cell_sizes[1]
         even = (np.arange(total) + 0.5) / total
         size = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
-        narrow = _founders_spread(frame)
+        narrow = _measure_founders_spread(frame)
         narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
         turns = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
         size *= narrower[turns[np.arange(total) // 2 % len(turns)]]
@@ -359,7 +360,7 @@ def _project(
     return jnp.concatenate([fixed / LIMB, turned], axis=1).T
 
 
-def _founders_spread(frame: Frame) -> Float[Array, ""]:
+def _measure_founders_spread(frame: Frame) -> Float[Array, ""]:
     """The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times."""
     return jnp.minimum(frame.scale / 3**0.5, 1.0)
 

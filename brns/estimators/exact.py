@@ -20,10 +20,10 @@ from brns.estimators.features import (
     Frame,
     check_have_learned,
     check_mergeable,
-    fit_frame,
+    fit_normalization,
     frame_from_box,
-    is_new,
-    to_frame,
+    mask_not_learned,
+    normalize_descriptors,
 )
 
 LARGEST = 1e4  # of |phi|^2 / lambda, so that a behavior seen once is known to 1e-4
@@ -46,8 +46,8 @@ class ExactState(NamedTuple):
 
 
 class ExactRecognition(eqx.Module):
-    r"""BR-NS with frozen random features,
-    whose last layer is solved by ridge regression over all behaviors ever seen.
+    r"""The predictive variance of Bayesian linear regression on random Fourier features of all
+    behaviors ever seen: BR-NS with frozen features, whose last layer is solved in closed form.
 
     Novelty is the expected recognition error that remains:
 
@@ -118,9 +118,9 @@ class ExactRecognition(eqx.Module):
         """phi(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
         if self.encoder is not None:
             return build_encoder(self.encoder, state.features, DEPTH)(
-                to_frame(frame_from_box(state.frame.space), descriptors)
+                normalize_descriptors(frame_from_box(state.frame.space), descriptors)
             )
-        return state.features(to_frame(state.frame, descriptors), state.frame.wide)
+        return state.features(normalize_descriptors(state.frame, descriptors), state.frame.wide)
 
     def score(
         self, state: ExactState, descriptors: Float[Array, "n d"], population: Population
@@ -129,7 +129,7 @@ class ExactRecognition(eqx.Module):
 
         It counts all that was learned, and whoever of the population is not learned yet.
         """
-        state = state._replace(frame=fit_frame(state.frame, population))
+        state = state._replace(frame=fit_normalization(state.frame, population))
         rows, _ = self._project_and_mask_new(state, population)
         return posterior_variance(
             self.embed(state, descriptors) @ state.root.T, rows, self.regularization
@@ -144,11 +144,11 @@ class ExactRecognition(eqx.Module):
         # so that the compiler does the work for both once.
         everyone = unite(generation.parents, generation.offspring)
         if self.forgetting < 1:
-            state = state._replace(root=decay_root(state.root, self.forgetting))
-        state = state._replace(frame=fit_frame(state.frame, everyone))
+            state = state._replace(root=decay_inverse_root(state.root, self.forgetting))
+        state = state._replace(frame=fit_normalization(state.frame, everyone))
         rows, new = self._project_and_mask_new(state, everyone)
         return state._replace(
-            root=update_root(state.root, rows, self.regularization),
+            root=update_inverse_root(state.root, rows, self.regularization),
             seen=state.seen + jnp.sum(new),
             newest=jnp.max(generation.offspring.born),
         )
@@ -158,7 +158,9 @@ class ExactRecognition(eqx.Module):
     ) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
         r"""$R \phi$ of who is not learned yet, zeros for others; and who that is."""
         rows = self.embed(state, population.descriptor) @ state.root.T
-        new = is_new(state.seen, state.newest, population) & jnp.all(jnp.isfinite(rows), axis=1)
+        new = mask_not_learned(state.seen, state.newest, population) & jnp.all(
+            jnp.isfinite(rows), axis=1
+        )
         return jnp.where(new[:, None], rows, 0.0), new
 
     def island(self, state: ExactState) -> ExactState:
@@ -204,8 +206,8 @@ class ExactRecognition(eqx.Module):
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])
-        precision = _precision(common)
-        total = precision + sum(_precision(state) - precision for state in states)
+        precision = _compute_precision_matrix(common)
+        total = precision + sum(_compute_precision_matrix(state) - precision for state in states)
         value, vector = np.linalg.eigh(total)
         root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
         root = jnp.asarray(root.T, jnp.float32)
@@ -227,7 +229,7 @@ class ExactRecognition(eqx.Module):
             )
 
 
-def _precision(state: ExactState) -> np.ndarray:
+def _compute_precision_matrix(state: ExactState) -> np.ndarray:
     r"""$A / \lambda$ in float64."""
     inverse = np.linalg.inv(np.asarray(state.root, np.float64))
     return inverse @ inverse.T
@@ -248,15 +250,15 @@ def posterior_variance(
     return novelty if basis is None else novelty + jnp.sum((rows - along @ basis.T) ** 2, axis=1)
 
 
-def update_root(
-    root: Float[Array, "m m"], seen: Float[Array, "n m"], regularization: float
+def update_inverse_root(
+    root: Float[Array, "m m"], projected_features: Float[Array, "n m"], regularization: float
 ) -> Float[Array, "m m"]:
     r"""R after n more behaviors $Z = \Phi R^\top$ (rows of zeros do not count), so that $R'^\top R'
     = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
     """
-    basis, triangle = _factorize_by_qr(seen, regularization)
+    basis, triangle = _factorize_by_qr(projected_features, regularization)
     along = root if basis is None else basis.T @ root
     shorter = math.sqrt(regularization) * cpu.solve_transposed(triangle, along)
     return shorter if basis is None else root + basis @ (shorter - along)
@@ -278,7 +280,7 @@ def _factorize_by_qr(
     return basis, cpu.triangle(jnp.concatenate([math.sqrt(regularization) * jnp.eye(n), inner.T]))
 
 
-def decay_root(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
+def decay_inverse_root(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
     r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$, of which $\gamma$
     is left.
 

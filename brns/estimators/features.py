@@ -43,7 +43,7 @@ def frame_from_box(space: Box) -> Frame:
     )
 
 
-def fit_frame(frame: Frame, population: Population) -> Frame:
+def fit_normalization(frame: Frame, population: Population) -> Frame:
     """Center and scale taken, once, from the founders: their mean,
     and three times their root mean variance.
 
@@ -66,7 +66,7 @@ def fit_frame(frame: Frame, population: Population) -> Frame:
     return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, from_founders)
 
 
-def to_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+def normalize_descriptors(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
     """Descriptors from the frame's center, in its unit."""
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
@@ -79,7 +79,7 @@ def draw_axes(key: Key[Array, ""], times: int, number: int, axes: int) -> Int[Ar
     return draw(jax.random.split(key, times)).astype(jnp.int32)
 
 
-def is_new(
+def mask_not_learned(
     seen: Int[Array, ""], newest: Int[Array, ""], population: Population
 ) -> Bool[Array, " n"]:
     """Who is not learned yet, never one that is not finite: whoever is younger than all that was.

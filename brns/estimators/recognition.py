@@ -28,7 +28,8 @@ class RecognitionState(NamedTuple):
 
 
 class BehaviorRecognition(eqx.Module):
-    r"""Novelty as the error of a network that learns to recognise past behavior.
+    r"""BR-NS, random network distillation on descriptors: the error of a network that learns to
+    imitate a frozen random one on past behaviors.
 
     $\mathcal{M}(b, w) = \lVert \xi^*(b) - \xi_1(b; w) \rVert_2^2$ with a frozen random encoder
     $\xi^*$ and a trained encoder $\xi_1$. Before the search, gradient ascent on $\mathcal{M}$ over
@@ -39,7 +40,7 @@ class BehaviorRecognition(eqx.Module):
     doi:10.1145/3449639.3459303. Four defaults depart from it, since they are more reliable
     (docs/reproduction): inputs are scaled; initial weights and biases are uniform, as in the
     published code; hidden layers have 64 neurons, not 3 d; and dim(E) is 32, not 2 d.
-    `experiments.paper_recognition()` has the paper's settings.
+    `experiments.make_paper_brns()` has the paper's settings.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`;
     novelty `(n,)`, a squared embedding distance, comparable only within one run.
     Where training overflows novelty is NaN, with which a run ends.
@@ -117,13 +118,13 @@ class BehaviorRecognition(eqx.Module):
         scale = (space.high - space.low) / 2 if scaled else jnp.ones_like(space.low)
         state = RecognitionState(target, predictor, (), center, scale)
         predictor = self._diverge(state, space, key_diverge)
-        return state._replace(predictor=predictor, optimiser=self._adam.init(predictor))
+        return state._replace(predictor=predictor, optimiser=self._make_adam.init(predictor))
 
     def embed(
         self, state: RecognitionState, descriptors: Float[Array, "n d"]
     ) -> Float[Array, "n e"]:
         """xi*(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
-        return self._build_encoder(state.target, 0)(_normalise(state, descriptors))
+        return self._build_encoder(state.target, 0)(_scale_inputs(state, descriptors))
 
     def score(
         self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
@@ -132,7 +133,7 @@ class BehaviorRecognition(eqx.Module):
 
         The population plays no part: what was seen is in the weights.
         """
-        points = _normalise(state, descriptors)
+        points = _scale_inputs(state, descriptors)
         return self._compute_error(
             state.predictor, points, self._build_encoder(state.target, 0)(points)
         )
@@ -172,12 +173,12 @@ class BehaviorRecognition(eqx.Module):
         )
 
     @property
-    def _adam(self) -> optax.GradientTransformation:
+    def _make_adam(self) -> optax.GradientTransformation:
         return optax.flatten(
             optax.adam(self.learning_rate)
         )  # all weights as one vector: fewer, larger operations
 
-    def _dataset(
+    def _select_training_descriptors(
         self, generation: Generation
     ) -> tuple[Float[Array, "n d"], Bool[Array, " n"], int]:
         """D of Algorithm 1: the offspring, and in the first generation the founders, their parents.
@@ -199,8 +200,8 @@ class BehaviorRecognition(eqx.Module):
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
     ) -> tuple[PyTree, optax.OptState]:
         """The weights after `epochs` passes over D, in batches of equal size."""
-        descriptors, present, usual = self._dataset(generation)
-        points = _normalise(state, descriptors)
+        descriptors, present, usual = self._select_training_descriptors(generation)
+        points = _scale_inputs(state, descriptors)
         embedding = self._build_encoder(state.target, 0)(
             points
         )  # so that xi* is never evaluated twice on one of them
@@ -233,7 +234,7 @@ class BehaviorRecognition(eqx.Module):
             start = (i % steps) * rows
             order = jax.lax.dynamic_slice(orders, (i // steps, start), (1, rows))[0]
             weight = (start + jnp.arange(rows) < count).astype(jnp.float32)
-            change, optimiser = self._adam.update(
+            change, optimiser = self._make_adam.update(
                 jax.grad(mean_error)(predictor, order, weight), optimiser
             )
             return optax.apply_updates(predictor, change), optimiser
@@ -256,7 +257,7 @@ class BehaviorRecognition(eqx.Module):
 
         def ascend(carry, key):
             predictor, optimiser = carry
-            points = _normalise(state, space.uniform(key, self.divergence_batch))
+            points = _scale_inputs(state, space.uniform(key, self.divergence_batch))
             change, optimiser = adam.update(jax.grad(mean_error)(predictor, points), optimiser)
             return (optax.apply_updates(predictor, change), optimiser), None
 
@@ -272,5 +273,5 @@ class BehaviorRecognition(eqx.Module):
         return jnp.sum((self._build_encoder(predictor, 1)(points) - embedding) ** 2, axis=-1)
 
 
-def _normalise(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+def _scale_inputs(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
     return (descriptors - state.center) / state.scale

@@ -8,6 +8,6 @@ paper's, has the default of `NoveltySearch`, the mixture. By name every experime
 
 from brns.experiments.paper import ant as ant
 from brns.experiments.paper import car as car
+from brns.experiments.paper import make_paper_brns as make_paper_brns
 from brns.experiments.paper import make_search as make_search
 from brns.experiments.paper import maze as maze
-from brns.experiments.paper import paper_recognition as paper_recognition

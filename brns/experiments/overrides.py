@@ -9,7 +9,7 @@ import equinox as eqx
 
 from brns.search import NoveltySearch
 from brns.settings.configuration import configure, settings
-from brns.settings.parts import PARTS, PLACES, SettingsError, lookup
+from brns.settings.parts import PARTS, PLACES, SettingsError, find_part
 from brns.tasks.chunked import Chunked, unwrap_task
 
 KINDS = {place: kind for kind, place in PLACES.items()}
@@ -34,7 +34,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             )
         elif name in KINDS:
             try:
-                operator = lookup(name, text, KINDS[name])
+                operator = find_part(name, text, KINDS[name])
                 search = dataclasses.replace(search, **{name: operator.load()()})
             except SettingsError as error:
                 problems.append(str(error))
@@ -49,7 +49,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
         part = getattr(search, place) if place else search
         known = settings(type(part))
         for name in [name for name in values if name not in known]:
-            if hint := _hint(search, place, name, values[name]):
+            if hint := _suggest_setting(search, place, name, values[name]):
                 problems.append(hint)
                 del values[name]
         try:
@@ -65,7 +65,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
     return search
 
 
-def _hint(search: NoveltySearch, place: str, name: str, value: Any) -> str | None:
+def _suggest_setting(search: NoveltySearch, place: str, name: str, value: Any) -> str | None:
     """Where the setting is that a part does not have: in other parts, or in parts not chosen."""
     typed = f"{place}.{name}" if place else name
     begin = f"--set {typed}={value}: {typed} is no setting here"

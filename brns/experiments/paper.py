@@ -8,7 +8,7 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import MixedMutation, PolynomialMutation
 from brns.operators.selection import NSGA2
 from brns.search import NoveltySearch
-from brns.settings.parts import RECOMMENDED, lookup, parts
+from brns.settings.parts import RECOMMENDED, find_part, parts
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
@@ -26,7 +26,7 @@ def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     return NoveltySearch(DeceptiveMaze(), estimator or VisitCounts(), mutate=PolynomialMutation())
 
 
-def paper_recognition() -> NoveltyEstimator:
+def make_paper_brns() -> NoveltyEstimator:
     """BR-NS with the settings of the paper, section 5,
     and of the published code where the paper gives no value.
 
@@ -93,8 +93,8 @@ def make_search(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     Raises:
         SettingsError: Where there is no such name.
     """
-    task = lookup("experiment", world, "world")
-    novelty = lookup("--estimator", estimator, "estimator", "preset")
+    task = find_part("experiment", world, "world")
+    novelty = find_part("--estimator", estimator, "estimator", "preset")
     instance = OTHERWISE.get((world, estimator)) or novelty.load()()
     if world in EXPERIMENTS:
         return dataclasses.replace(EXPERIMENTS[world](instance), mutate=MixedMutation())

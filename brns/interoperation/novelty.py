@@ -20,7 +20,7 @@ from brns.core.box import FARTHEST, as_real_array, is_in_reach
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
-from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
+from brns.runs.arrays import flatten_by_name, read_arrays, restore, write_arrays
 from brns.runs.files import RecordError
 from brns.runs.paths import resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
@@ -35,7 +35,7 @@ class Novelty:
     """How novel behaviors are, given all that were learned: an estimator with its state.
 
     `score` asks, `learn` remembers; neither does the other. Both may be called from several
-    threads. Batches are padded to a power of two by rows that failed, so that few sizes are
+    threads. Batches are padded to a power of two by rows that do not count, so that few sizes are
     compiled.
 
     An archive takes in all of a batch while it has room, where a search lets `additions` enter a
@@ -103,7 +103,7 @@ class Novelty:
             return np.zeros(0, np.float32)
         with self._lock:
             state, numbers = self.state, self._batch_numbers(living)
-        batch = self._pad(rows), self._pad(living), numbers
+        batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
         novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
 
@@ -134,7 +134,11 @@ class Novelty:
                     f"a Novelty learns up to {LIMIT - 1} behaviors, and has learned "
                     f"{self.learned}; got {len(rows)} more: begin another"
                 )
-            batch = self._pad(rows), self._pad(scores), self._batch_numbers(rows)
+            batch = (
+                self._pad_to_power_of_two(rows),
+                self._pad_to_power_of_two(scores),
+                self._batch_numbers(rows),
+            )
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
             self.state = after
@@ -157,7 +161,7 @@ class Novelty:
                 "learned": self.learned,
             }
             state = self.state
-        arrays = {f"state.{name}": leaf for name, leaf in named_leaves(state).items()}
+        arrays = {f"state.{name}": leaf for name, leaf in flatten_by_name(state).items()}
         arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
         write_arrays(Path(path), arrays, SEAL)
 
@@ -214,7 +218,7 @@ class Novelty:
         """How many rows there are, the next batch's number, and how many were learned before."""
         return np.array([len(rows), self.batches + 1, self.learned], np.int32)
 
-    def _pad(self, rows: np.ndarray) -> np.ndarray:
+    def _pad_to_power_of_two(self, rows: np.ndarray) -> np.ndarray:
         """The rows, and up to a power of two the last again; none and one as they are."""
         if len(rows) < 2 or not type(self.estimator).__module__.startswith("brns."):
             return rows

@@ -32,13 +32,13 @@ class Difference(NamedTuple):
     def verdict(self) -> str:
         """`higher` or `lower` where p < 0.05, else `undecided`; of too few seeds `not tested`."""
         if np.isnan(self.p):
-            return not_tested(self.seeds)
+            return explain_not_tested(self.seeds)
         if not self.p < LEVEL:
             return "undecided"
         return "higher" if self.effect > 0.5 else "lower"
 
 
-def not_tested(seeds: int) -> str:
+def explain_not_tested(seeds: int) -> str:
     """The words for a difference that so many seeds cannot confirm."""
     return f"not tested (n = {seeds})"
 

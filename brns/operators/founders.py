@@ -24,12 +24,11 @@ class UniformFounders(eqx.Module):
 
 
 class LayerFounders(eqx.Module):
-    r"""Founders whose genotype is a feed-forward network:
-    weights and biases of a layer in $\pm 1/\sqrt{fan\_in}$.
+    r"""PyTorch's default initialization of linear layers: weights and biases uniform in
+    $\pm 1/\sqrt{fan\_in}$.
 
-    The usual initial weights of PyTorch's linear layers, with which the published code begins. The
-    genotype is laid out as `FeedForward` reads it, whose `sizes` these are. What lies outside the
-    box is put on its border.
+    The published code begins with it. The genotype is laid out as `FeedForward` reads it, whose
+    `sizes` these are. What lies outside the box is put on its border.
     """
 
     sizes: tuple[int, ...] = (5, 10, 10, 10, 2)

@@ -139,7 +139,8 @@ class IsoLineDD(eqx.Module):
 
 
 class Crossover(eqx.Module):
-    r"""Each gene from one of two parents, then polynomial mutation of one gene on average.
+    r"""Crossover of two parents, each gene from one of them, then polynomial mutation of one gene
+    on average.
 
     Uniform: from either parent with a probability of 1/2. With `points`, genes are cut at so many
     places, each drawn from the p + 1 between and around them, and every second piece is the other

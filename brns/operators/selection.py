@@ -9,8 +9,8 @@ from brns.core import Population
 
 
 class Elitist(eqx.Module):
-    """The most novel individuals, Algorithm 1's `select_most_novel`. Ties keep the order:
-    parents before offspring.
+    """Keeps the most novel of parents and offspring (mu + lambda), Algorithm 1's
+    `select_most_novel`. Ties keep the order: parents before offspring.
     """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
@@ -19,7 +19,9 @@ class Elitist(eqx.Module):
 
 
 class Generational(eqx.Module):
-    """The latest born, whatever their novelty: no selection. Ties keep the order."""
+    """Replacement by age (mu, lambda): keeps the latest born, whatever their novelty. Ties keep
+    the order.
+    """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """The rows of the survivors; see `brns.core.Selection`."""
@@ -42,8 +44,8 @@ class NSGA2(eqx.Module):
 
 
 class LocalCompetition(eqx.Module):
-    """NSGA-II's selection on novelty and on how many of the k nearest in behavior space are less
-    fit: novelty search with local competition.
+    """Novelty search with local competition (NSLC): NSGA-II's selection on novelty and on how many
+    of the k nearest in behavior space are less fit.
 
     Source: Lehman & Stanley 2011, doi:10.1145/2001576.2001606. There neighbours are of population
     and archive; here of parents and offspring.

@@ -11,7 +11,7 @@ from brns.pictures import gather_maps, paint_curves, paint_maps
 from brns.pictures.lines import label_line_ends
 from brns.pictures.paint_curves import Over
 from brns.pictures.records import Runs, has_map, method, methods, pick_evenly
-from brns.pictures.style import WIDTHS, Width, add_title, house_style, legend_below, new_figure
+from brns.pictures.style import WIDTHS, Width, add_legend_below, add_title, house_style, new_figure
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
 from brns.settings.parts import did_you_mean
@@ -46,7 +46,7 @@ def overview(record: Runs) -> Figure:
             else:
                 paint_maps.paint_population(gather_maps.population(each), right)
             add_title(left, f"{method(each)}, seed {each.seed}")
-        legend_below(figure, columns=8)
+        add_legend_below(figure, columns=8)
     return figure
 
 
@@ -122,7 +122,7 @@ class Prepared(NamedTuple):
         rows = []
         for label, gathered in self.panels:
             panel = {"panel": label} if label else {}
-            rows += [panel | row for row in gathered.rows()]
+            rows += [panel | row for row in gathered.to_rows()]
         return rows
 
     def draw(self, ax: Axes | None = None, width: Width | None = None) -> Figure:
@@ -152,7 +152,7 @@ class Prepared(NamedTuple):
                     self.picture.paint(gathered, place, **how)
                     add_title(place, label)
             if self.picture.panels != "one" or not label_line_ends(figure.axes[0]):
-                legend_below(figure)
+                add_legend_below(figure)
         return figure
 
 
@@ -179,10 +179,10 @@ def prepare(
     picture, options = FIGURES[name], settings | options
     if last and picture.panels == "states":
         options.setdefault("generation", None)
-    return Prepared(picture, _panels(picture, records, options), over)
+    return Prepared(picture, _gather_panels(picture, records, options), over)
 
 
-def _panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[list[Panel]]:
+def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[list[Panel]]:
     """The panels of a figure, row by row."""
     runs = methods(records)
     if picture.panels == "one":

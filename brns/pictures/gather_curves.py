@@ -76,7 +76,7 @@ class Curves(NamedTuple):
     column: Literal["method", "row"] = "method"
     """what the labels of the series are: methods, or rows of Q"""
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         rows = []
         for line in self.series:
             columns = {self.column: line.label, "seed": np.array(line.seeds)[:, None]}
@@ -94,7 +94,7 @@ class Bars(NamedTuple):
     seeds: tuple[tuple[int, ...], ...]
     values: tuple[Float[np.ndarray, "s t"], ...]
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         rows = []
         for label, seeds, values in zip(self.labels, self.seeds, self.values, strict=True):
             seed = np.array(seeds)[:, None]
@@ -111,7 +111,7 @@ class Costs(NamedTuple):
     ms: Float[np.ndarray, "methods dimensions"]
     """of CPU, the median of some repeats"""
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         method = np.array(self.labels)[:, None]
         return to_rows({"method": method, "d": self.dimensions, "ms": self.ms})
 
@@ -127,7 +127,7 @@ def coverage(
     while True:
         statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
         quantity = f"share of {_format_cells(cells)} cells, {who}"
-        shares = _curves(groups, statistic, quantity)._replace(most=1.0)
+        shares = _gather_curves(groups, statistic, quantity)._replace(most=1.0)
         saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
         if shape or not saturated or 2 * min(cells) > FINEST:
             return shares
@@ -144,25 +144,25 @@ def qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     least = least_fitness([record for runs in groups.values() for record in runs], "a QD score")
     statistic = partial(score_elites, shape=shape, offset=least)
     quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
-    return _curves(groups, statistic, quantity)
+    return _gather_curves(groups, statistic, quantity)
 
 
 def parent_distance(records: Runs) -> Curves:
     """The mean distance of survivors to their parents."""
     quantity = "distance to the parent in behavior space"
-    return _curves(methods(records), dynamics.parent_distance_of_record, quantity)
+    return _gather_curves(methods(records), dynamics.parent_distance_of_record, quantity)
 
 
 def age(records: Runs) -> Curves:
     """The mean age of survivors."""
-    return _curves(methods(records), dynamics.age_of_record, "age (generations)")
+    return _gather_curves(methods(records), dynamics.age_of_record, "age (generations)")
 
 
 def uniformity(records: Runs) -> Curves:
     """The distance to uniform of archives, or of novelty, in the generations kept."""
     quantity = "Jensen–Shannon distance to uniform"
     statistic = uniformity_of_archive_or_novelty
-    curves = _curves(methods(records), statistic, quantity, lambda run: run.snapshots)
+    curves = _gather_curves(methods(records), statistic, quantity, lambda run: run.snapshots)
     return curves._replace(most=1.0)
 
 
@@ -186,11 +186,11 @@ def _cycling_curves(records: Runs, name: str, quantity: str) -> Curves:
         return getattr(cycling.of_record(record), name)
 
     groups = methods(records)
-    values = _curves(groups, statistic, quantity, lambda record: record.snapshots[:-1])
+    values = _gather_curves(groups, statistic, quantity, lambda record: record.snapshots[:-1])
     return values._replace(generation="generation i")
 
 
-def _curves(
+def _gather_curves(
     groups: dict[str, list[Record]],
     statistic: Callable[[Record], np.ndarray],
     quantity: str,

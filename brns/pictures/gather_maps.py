@@ -36,7 +36,7 @@ class Behaviors(NamedTuple):
     paths: tuple[Float[np.ndarray, "times 2"], ...]
     """of the first solution, one halfway and the last, where the task can replay them"""
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         return _rows_of_individuals(self, "born", "solved")
 
 
@@ -51,7 +51,7 @@ class Lineage(NamedTuple):
     solved: Bool[np.ndarray, " m"]
     descriptor: Float[np.ndarray, "m d"]
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         return _rows_of_individuals(self, "id", "born", "solved")
 
 
@@ -64,7 +64,7 @@ class Archived(NamedTuple):
     entered: Int[np.ndarray, " n"]
     """generation"""
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         return _rows_of_individuals(self, "entered")
 
 
@@ -80,7 +80,7 @@ class Living(NamedTuple):
     novelty: Float[np.ndarray, " n"]
     solved: Bool[np.ndarray, " n"]
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         return _rows_of_individuals(self, "id", "born", "parent", "novelty", "solved")
 
 
@@ -96,8 +96,8 @@ class NoveltyMap(NamedTuple):
     """row 0 is at the lowest y; NaN where no place of a cell can be reached"""
     living: Living
 
-    def rows(self) -> list[Row]:
-        people = [{"what": "individual"} | row for row in self.living.rows()]
+    def to_rows(self) -> list[Row]:
+        people = [{"what": "individual"} | row for row in self.living.to_rows()]
         rows = _rows_of_cells(self.extent, "novelty", self.novelty) + people
         return [{"generation": self.generation} | row for row in rows]
 
@@ -111,7 +111,7 @@ class Elites(NamedTuple):
     fitness: Float[np.ndarray, "y x"]
     """row 0 is at the lowest y; NaN where nothing was evaluated"""
 
-    def rows(self) -> list[Row]:
+    def to_rows(self) -> list[Row]:
         return _rows_of_cells(self.extent, "fitness", self.fitness)
 
 

@@ -27,7 +27,7 @@ from brns.pictures.records import (
     method,
     pick_evenly,
 )
-from brns.pictures.style import add_title, house_style, legend_below
+from brns.pictures.style import add_legend_below, add_title, house_style
 from brns.runs.files import atomic_file
 from brns.runs.progress import track
 from brns.runs.record import Record
@@ -140,7 +140,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
                 ax, f"{name}, seed {record.seed}, generation {now} of {record.last_generation}"
             )
             if not figure.legends:
-                legend_below(figure)
+                add_legend_below(figure)
             canvas.draw()
         figure.set_layout_engine("none")  # which takes as long as all else
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()

@@ -21,7 +21,7 @@ LISTED = 50
 """rows of a list"""
 
 
-def table(records: Sequence[Record]) -> str:
+def format_records_table(records: Sequence[Record]) -> str:
     """Records as a table of HTML, a row for each of the first 50; of a few with pictures."""
 
     def has_any(name: str) -> bool:

@@ -13,7 +13,7 @@ from matplotlib.patheffects import withStroke
 from brns.pictures import style
 from brns.pictures.gather_maps import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
 from brns.pictures.scenes import format_outside, paths_from_start
-from brns.pictures.style import colorbar, rank_norm, scale
+from brns.pictures.style import choose_line_scale, colorbar, rank_norm
 from brns.tasks.scene import Scene
 
 MARGIN = 0.02
@@ -26,13 +26,13 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
     world, number, solved = data.scene, len(data.born), data.solved
     some = _pick_rows(number, MOST_PATHS if world.paths else number)
     _draw_behaviors(ax, world, data.descriptor[some], data.born[some], "generation of birth")
-    size = scale(ax)
+    size = choose_line_scale(ax)
     if solved.any():
         x, y = world.place(data.descriptor[solved]).T
         ring: Any = {"facecolor": "none", "edgecolor": style.SOLVED, "lw": 0.9 * size}
         ax.scatter(x, y, s=24 * size**2, label="solution", zorder=4, rasterized=True, **ring)
     for path in data.paths:
-        way: Any = {"color": style.SOLVED, "lw": size, "zorder": 4, "path_effects": halo(ax)}
+        way: Any = {"color": style.SOLVED, "lw": size, "zorder": 4, "path_effects": make_halo(ax)}
         ax.plot(*path.T, label="path of a solution", **way)
     drawn = f"{len(some)} of " if len(some) < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
@@ -41,7 +41,7 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
 
 
 def paint_lineage(data: Lineage, ax: Axes) -> None:
-    world, size = data.scene, scale(ax)
+    world, size = data.scene, choose_line_scale(ax)
     _draw_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
     others = world.place(data.others[_pick_rows(len(data.others), MOST_PATHS)])
     faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
@@ -51,7 +51,7 @@ def paint_lineage(data: Lineage, ax: Axes) -> None:
         ax.plot(x, y, color=style.INK, lw=0.8 * size, zorder=3, label="from parent to child")
     words = "solution" if data.solved[-1] else "individual"
     ring: Any = {"mfc": "none", "mec": style.SOLVED, "ms": 8 * size, "mew": 1.5 * size, "zorder": 6}
-    ax.plot(x[-1:], y[-1:], "o", ls="", label=words, path_effects=halo(ax), **ring)
+    ax.plot(x[-1:], y[-1:], "o", ls="", label=words, path_effects=make_halo(ax), **ring)
     generations = "1 ancestor" if len(data.id) == 2 else f"{len(data.id) - 1} ancestors"
     outside = format_outside(world, data.descriptor)
     ax.set_title(f"{words} {data.id[-1]} and its {generations}{outside}")
@@ -70,7 +70,7 @@ def paint_novelty_map(data: NoveltyMap, ax: Axes) -> None:
     colorbar(ax, image, "novelty, by rank")
     draw_world(ax, data.scene)
     people = data.living.descriptor
-    size = scale(ax)
+    size = choose_line_scale(ax)
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
     ax.scatter(*data.scene.place(people).T, label="population", zorder=4, **dot)
     outside = format_outside(data.scene, people)
@@ -92,7 +92,7 @@ def paint_population(data: Living, ax: Axes) -> None:
     if world.paths:
         _draw_paths(ax, world, data.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.place(data.descriptor).T
-    size = scale(ax)
+    size = choose_line_scale(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
     colorbar(ax, points, "novelty, by rank")
@@ -111,9 +111,9 @@ def _cells_over(extent: tuple[Any, ...]) -> dict[str, Any]:
     return {"origin": "lower", "extent": extent, "interpolation": "nearest"}
 
 
-def halo(ax: Axes) -> list[Any]:
+def make_halo(ax: Axes) -> list[Any]:
     """A white edge that keeps a line apart from what is below it."""
-    return [withStroke(linewidth=3.4 * (0.5 + 0.5 * scale(ax)), foreground="white")]
+    return [withStroke(linewidth=3.4 * (0.5 + 0.5 * choose_line_scale(ax)), foreground="white")]
 
 
 def draw_world(ax: Axes, world: Scene) -> None:
@@ -122,14 +122,14 @@ def draw_world(ax: Axes, world: Scene) -> None:
     if world.walls is not None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([style.WALL])
         ax.imshow(image, cmap=color, zorder=2, **_cells_over(world.walls_extent))
-    size = 0.5 + 0.5 * scale(ax)
+    size = 0.5 + 0.5 * choose_line_scale(ax)
     ring: Any = {"mfc": "none", "mew": 2.0 * size, "ms": 8 * size, "ls": ""}
     for area in world.areas:  # above all else, since they are what there is to reach
-        edge: Any = {"ec": area.color, "lw": 2.0 * size, "path_effects": halo(ax)}
+        edge: Any = {"ec": area.color, "lw": 2.0 * size, "path_effects": make_halo(ax)}
         ax.add_patch(Circle((area.x, area.y), area.radius, fill=False, zorder=5, **edge))
         ax.plot([], [], "o", mec=area.color, label=area.name, **ring)  # for the legend
     if world.start is not None:
-        ring |= {"mec": style.START, "label": "start", "path_effects": halo(ax)}
+        ring |= {"mec": style.START, "label": "start", "path_effects": make_halo(ax)}
         ax.plot(*world.start, "o", zorder=6, **ring)
     low, high = np.array(world.low), np.array(world.high)
     (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)
@@ -151,7 +151,12 @@ def _draw_behaviors(
         artist: Any = _draw_paths(ax, world, behaviors, generations, **look)
     else:
         x, y = world.place(behaviors).T
-        dot: Any = {"s": area * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
+        dot: Any = {
+            "s": area * choose_line_scale(ax) ** 2,
+            "lw": 0,
+            "alpha": 0.9,
+            "rasterized": True,
+        }
         artist = ax.scatter(x, y, c=generations, cmap=style.TIME, **dot)
     artist.set_clim(0, max(generations.max(), 1))
     colorbar(ax, artist, label).ax.locator_params("y", integer=True)

@@ -133,7 +133,7 @@ def last_kept_generations(record: Record, moments: Sequence[int]) -> list[int]:
     return stored[(np.searchsorted(stored, moments, "right") - 1).clip(0)].tolist()
 
 
-def explain_left_out(records: Iterable[Record]) -> str:
+def explain_omitted_figures(records: Iterable[Record]) -> str:
     """What is left out of runs whose search nobody gave, why, and how to have it."""
     unknown = next((record for record in records if record.known_search is None), None)
     if unknown is None:

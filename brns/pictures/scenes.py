@@ -28,17 +28,17 @@ def open_cells(world: Scene, space: Box, cells: int) -> Bool[np.ndarray, "y x"]:
     if world.start is not None:
         from scipy.ndimage import label  # who draws no map need not wait for it
 
-        row, column = _pixels(world, *world.start)
+        row, column = _find_wall_pixels(world, *world.start)
         region, _ = label(free)
         free = region == region[row, column] if free[row, column] else free
     n = cells * PLACES
     low, high = np.array([space.low, space.high], float)[..., None]
     x, y = low + (np.arange(n) + 0.5) / n * (high - low)
-    places = free[np.ix_(*_pixels(world, x, y))]
+    places = free[np.ix_(*_find_wall_pixels(world, x, y))]
     return places.reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
 
 
-def _pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
+def _find_wall_pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
     """The rows and columns of the walls' pixels in which places lie."""
     assert world.walls is not None
     left, right, bottom, top = world.walls_extent

@@ -120,7 +120,7 @@ def new_figure(width: float, height: float) -> Figure:
     return pyplot.figure(FigureClass=StyledFigure, **size)
 
 
-def panel_inches(ax: Axes) -> tuple[float, float]:
+def measure_panel_inches(ax: Axes) -> tuple[float, float]:
     """A panel's share of its figure, in inches: its width and height."""
     figure: Any = ax.figure
     place: Any = ax.get_subplotspec()
@@ -128,9 +128,9 @@ def panel_inches(ax: Axes) -> tuple[float, float]:
     return figure.get_figwidth() / columns, figure.get_figheight() / rows
 
 
-def scale(ax: Axes) -> float:
+def choose_line_scale(ax: Axes) -> float:
     """By how much points and lines are smaller in a small panel: 1 in those of the screen."""
-    width, _ = panel_inches(ax)
+    width, _ = measure_panel_inches(ax)
     return float(np.clip(width / PANEL, 0.3, 1.0))
 
 
@@ -164,7 +164,7 @@ def add_title(ax: Axes, text: str) -> None:
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
     points: Any = ax.title.get_fontsize()
     # without the axis' numbers and label, of about nine letters
-    inches = panel_inches(ax)[0] - 0.09 * points
+    inches = measure_panel_inches(ax)[0] - 0.09 * points
     most = max(int(inches / (0.0085 * points)), 12)
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
@@ -221,7 +221,7 @@ def label_numbers(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend_below(figure: Figure, columns: int = 4) -> None:
+def add_legend_below(figure: Figure, columns: int = 4) -> None:
     """One legend for all axes, below them, in as many columns as the figure has room for."""
     entries: dict[str, Any] = {}
     for ax in figure.axes:
@@ -238,7 +238,7 @@ def legend_below(figure: Figure, columns: int = 4) -> None:
 def wrap_lines(ax: Axes, *texts: str) -> str:
     """Texts in lines of their own, about as long as the axes are high."""
     points = matplotlib.rcParams["font.size"]
-    most = max(int(0.8 * panel_inches(ax)[1] / (0.0082 * points)), 12)
+    most = max(int(0.8 * measure_panel_inches(ax)[1] / (0.0082 * points)), 12)
     return "\n".join(textwrap.fill(text, most) for text in texts if text)
 
 

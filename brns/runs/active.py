@@ -10,13 +10,13 @@ from brns.checks.generations import check_state
 from brns.core import Generation
 from brns.core.population import initial_generation
 from brns.runs import metadata, remaking
-from brns.runs.arrays import named_leaves, to_structured_array
+from brns.runs.arrays import flatten_by_name, to_structured_array
 from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
 from brns.runs.seeds import to_host
-from brns.runs.states import compact
+from brns.runs.states import compact_state
 from brns.runs.store import Store
-from brns.search import NoveltySearch, SearchState, check_generation, keys
+from brns.search import NoveltySearch, SearchState, check_generation, derive_keys
 from brns.tasks.chunked import pop_failure_reasons
 
 
@@ -139,7 +139,7 @@ class ActiveRun:
         record, number = self.record, int(state.generation)
         check_state(number, state.estimator)
         record.store.sync_generations(range(self.stored + 1, number + 1))
-        record.write("states", number, named_leaves(compact(self.search, state.estimator)))
+        record.write("states", number, flatten_by_name(compact_state(self.search, state.estimator)))
         if self.stored % record.checkpoint_every:
             record.store.remove("states", self.stored)
         self.stored = number
@@ -187,7 +187,7 @@ class ActiveRun:
         """Store who failed in a generation, and why."""
         if not len(ids):
             return
-        key = np.asarray(jax.random.key_data(keys(self.key, number)[1]))
+        key = np.asarray(jax.random.key_data(derive_keys(self.key, number)[1]))
         columns = {
             "id": ids,
             "genotype": genotypes,

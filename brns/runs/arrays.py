@@ -27,10 +27,10 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            if (label := str(_array(archive, SEAL))) != seal:
+            if (label := str(_read_array(archive, SEAL))) != seal:
                 raise ValueError(f"it belongs to {label!r}; expected {seal!r}")
             members = [name.removesuffix(".npy") for name in archive.namelist()]
-            return {name: _array(archive, name) for name in names or members if name != SEAL}
+            return {name: _read_array(archive, name) for name in names or members if name != SEAL}
     except OSError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from error
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
@@ -38,7 +38,7 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
         raise RecordError(f"{path} is damaged ({reason})") from None
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     array = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
     array.flags.writeable = False
     return array
@@ -51,17 +51,17 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool 
     write_bytes(path, content.getvalue(), synced)
 
 
-def named_leaves(tree: Any) -> dict[str, Any]:
+def flatten_by_name(tree: Any) -> dict[str, Any]:
     """Every leaf of a tree by its path, such as `estimator.predictor.layers[0].weight`."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
-    """A tree with arrays that were saved, by the names of `named_leaves`; a `RecordError`, which
+    """A tree with arrays that were saved, by the names of `flatten_by_name`; a `RecordError`, which
     calls their file `source`, where names, shapes or types are not those of the tree `like`.
     """
-    leaves = named_leaves(like)
+    leaves = flatten_by_name(like)
     if odd := sorted(leaves.keys() ^ arrays.keys()):
         raise RecordError(
             f"{source} does not fit these settings: it is the state of another estimator, and "

@@ -20,7 +20,7 @@ PROBE = 2**20
 """bytes that are written to see whether a folder takes any"""
 
 
-def keep() -> None:
+def enable_compilation_cache() -> None:
     """Let JAX keep what it compiles in this user's cache, where nobody told it of another place.
 
     It is asked when a run begins, since importing brns changes nothing of the process.
@@ -31,7 +31,7 @@ def keep() -> None:
         return
     try:
         folder = platformdirs.user_cache_path("brns") / "programs"
-        try_folder(folder)
+        check_cache_folder(folder)
     except (OSError, RuntimeError, UnicodeError) as error:  # platformdirs' own is the second
         warnings.warn(
             f"compiled code is not kept, and each start compiles anew ({error}): name a folder "
@@ -50,7 +50,7 @@ def keep() -> None:
     compilation_cache.reset_cache()
 
 
-def try_folder(folder: Path) -> None:
+def check_cache_folder(folder: Path) -> None:
     """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes; a
     `UnicodeError` where its name is not UTF-8, which XLA refuses.
     """

@@ -56,9 +56,9 @@ def run(
 ) -> list[Record]:
     """Run an experiment and return a list with one record per seed.
 
-    The same list of seeds gives the same bits on the same kind of machine and versions, resumed on
-    any number of cores; a seed within a batch equals the seed alone up to rounding, which chaos in
-    a task can amplify.
+    The same list of seeds in the same number of batches is bit-identical on the same machine with
+    the same versions, resumed on any number of cores; a seed within a batch equals the seed alone
+    up to rounding, which chaos in a task can amplify.
 
     Args:
         search: the experiment.
@@ -195,7 +195,7 @@ def _run_with_bar(
     open_runs: OpenRuns, until: Until | None, visible: bool, temporary: bool = False
 ) -> Generator[list[SavedGeneration], None, None]:
     """One generation of all seeds after another; each was saved before it is handed out."""
-    compilation_cache.keep()
+    compilation_cache.enable_compilation_cache()
     title, summary = "generation", "compiling"
     with (
         Bar(title, summary=summary, visible=visible, temporary=temporary) as bar,

@@ -93,7 +93,7 @@ def reopen(
             )
         record.search = first.search
     check_seeds_together(path, existing)
-    check_same_draws(first)
+    check_same_random_modes(first)
     planned = first.planned
     total = planned if generations is None else require_integer("generations", generations)
     _lock_until_closed(existing, locks)
@@ -148,10 +148,10 @@ def check_same_arguments(
     )
 
 
-def check_same_draws(run: Record) -> None:
+def check_same_random_modes(run: Record) -> None:
     """A `RecordError` where JAX would draw other random numbers here than the run's."""
-    was = _drawing_words(run.metadata.xla_flags)
-    here = _drawing_words(collect_provenance()["xla_flags"])
+    was = _select_random_modes(run.metadata.xla_flags)
+    here = _select_random_modes(collect_provenance()["xla_flags"])
     if was != here:
         raise RecordError(
             f"{run.path} was begun with {was or 'the usual modes of JAX'}, and here are "
@@ -160,7 +160,7 @@ def check_same_draws(run: Record) -> None:
         )
 
 
-def _drawing_words(flags: str) -> str:
+def _select_random_modes(flags: str) -> str:
     """Those of JAX's settings by which random numbers are drawn."""
     return " ".join(word for word in flags.split() if word.startswith(DRAWING))
 

@@ -70,7 +70,7 @@ def temporary_folder() -> Path:
     return Path(folder)
 
 
-def check_free(out: Path) -> None:
+def check_not_taken(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f'resume it (brns resume {shlex.quote(str(out))}, in Python exist="resume"), or '
@@ -87,7 +87,7 @@ def check_output_folder(out: Path) -> None:
     volume, nor where this process works.
     """
     with _explain_errors(out):
-        check_free(out)
+        check_not_taken(out)
         for parent in out.parents:
             if (parent / NAME).exists():
                 raise RecordError(f"{parent} is a run, which cannot hold another one: {ELSEWHERE}")
@@ -97,7 +97,7 @@ def check_output_folder(out: Path) -> None:
     if out.exists() and not os.access(out, os.W_OK):
         raise RecordError(f"{out} cannot be written to (Permission denied): {ELSEWHERE}")
     with _explain_errors(out, below if out.exists() else ELSEWHERE):
-        temporary = _hidden_name(out)
+        temporary = _make_hidden_path(out)
         temporary.mkdir(parents=True)
         temporary.rmdir()
         if out.exists():  # a mounted volume is not to be renamed
@@ -111,7 +111,7 @@ def atomic_directory(out: Path) -> Generator[Path, None, None]:
 
     After an error nothing is left. What a killed process leaves is ignored.
     """
-    temporary = _hidden_name(out)
+    temporary = _make_hidden_path(out)
     try:
         with _explain_errors(out):
             temporary.mkdir(parents=True)
@@ -120,7 +120,7 @@ def atomic_directory(out: Path) -> Generator[Path, None, None]:
                     os.chown(temporary, -1, out.stat().st_gid)
                 shutil.copymode(out, temporary)
         yield temporary
-        check_free(out)  # another process may have made a run there meanwhile
+        check_not_taken(out)  # another process may have made a run there meanwhile
         with _explain_errors(out):
             os.replace(temporary, out)  # which an empty folder does not hinder, and any other does
             sync(out.parent)
@@ -128,7 +128,7 @@ def atomic_directory(out: Path) -> Generator[Path, None, None]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _hidden_name(out: Path) -> Path:
+def _make_hidden_path(out: Path) -> Path:
     """A new name beside a folder, which listings leave out."""
     return out.with_name(f".{out.name[:50]}.{secrets.token_hex(4)}.tmp")  # as long as names may be
 

@@ -39,21 +39,21 @@ def collect_provenance() -> dict[str, Any]:
         if getattr(jax.config, name) != usual
     ]
     return {
-        "command": command(),
-        "commit": commit(),
+        "command": format_command(),
+        "commit": find_commit(),
         "machine": {
-            "processor": _processor(),
+            "processor": _find_processor_name(),
             "cores": count_cores(),
             "system": f"{platform.system()} {platform.machine()}",
         },
-        "device": device(),
+        "device": describe_device(),
         "xla_flags": " ".join([os.environ.get("XLA_FLAGS", ""), *unusual]).strip(),
         "versions": {name: metadata.version(name) for name in PACKAGES}
         | {"python": platform.python_version()},
     }
 
 
-def command() -> str:
+def format_command() -> str:
     """What was called, as one calls it: brns, what stands beside it, or another script."""
     script = Path(sys.argv[0])
     folder = script.parent.name
@@ -65,7 +65,7 @@ def command() -> str:
 
 
 @functools.cache  # of what was imported, whatever is edited while it runs
-def commit() -> str:
+def find_commit() -> str:
     """The commit of brns' checkout, with a plus sign where it was changed; else the version."""
     checkout = Path(__file__).parents[2]
     options = ["--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
@@ -80,7 +80,7 @@ def commit() -> str:
     return f"version {metadata.version('brns')}"
 
 
-def device() -> str:
+def describe_device() -> str:
     """What JAX computes on, such as `cpu` or `gpu (NVIDIA H200)`."""
     import jax
 
@@ -90,7 +90,7 @@ def device() -> str:
 
 
 @functools.cache
-def _processor() -> str:
+def _find_processor_name() -> str:
     try:
         with open("/proc/cpuinfo") as stream:
             return next(

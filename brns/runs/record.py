@@ -421,7 +421,7 @@ class Records(list[Record]):
 
 def _to_html(records: list[Record]) -> str:
     """How a notebook shows records. Pictures read records, so that nobody here imports them."""
-    return importlib.import_module("brns.pictures.notebook").table(records)
+    return importlib.import_module("brns.pictures.notebook").format_records_table(records)
 
 
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Records:

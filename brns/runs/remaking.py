@@ -18,7 +18,7 @@ from brns.core import Box, Generation
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
 from brns.runs.provenance import read_sources
-from brns.search import draw_offspring, keys
+from brns.search import derive_keys, draw_offspring
 from brns.settings.differences import format_diff
 from brns.settings.sources import find_edits
 
@@ -95,10 +95,12 @@ def offspring_genotypes(
     if lacking.any():
         everybody, like = remake_and_compare(record, number)
         if like == "other":
-            raise RecordError(_explain_unlike(record, number, like))
+            raise RecordError(_explain_inexact_recomputation(record, number, like))
         if like == "rounded" and not record.warned_of_rounding:
             record.warned_of_rounding = True
-            warnings.warn(escape_control(_explain_unlike(record, number, like)), stacklevel=2)
+            warnings.warn(
+                escape_control(_explain_inexact_recomputation(record, number, like)), stacklevel=2
+            )
     everybody[stored] = genotypes
     return everybody
 
@@ -106,7 +108,7 @@ def offspring_genotypes(
 def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     """The genotypes of a generation made again, and how they compare with what was born."""
     search = record.search
-    space, key = search.task.genotype_space, keys(jax.random.key(record.seed), number)[0]
+    space, key = search.task.genotype_space, derive_keys(jax.random.key(record.seed), number)[0]
     # As `search.ask`, which wants a state with its estimator's: that is stored of few generations.
     parents = record.state_without_estimator(number - 1, search)
     again = draw_offspring(
@@ -134,11 +136,13 @@ def warn_unless_exact(record: Any) -> None:
     alike = {g: remake_and_compare(record, g)[1] for g in lacking}
     for like in ("other", "rounded"):
         if wrong := [g for g in lacking if alike[g] == like]:
-            warnings.warn(escape_control(_explain_unlike(record, wrong[0], like)), stacklevel=2)
+            warnings.warn(
+                escape_control(_explain_inexact_recomputation(record, wrong[0], like)), stacklevel=2
+            )
             return
 
 
-def _explain_unlike(record: Any, number: int, like: Likeness) -> str:
+def _explain_inexact_recomputation(record: Any, number: int, like: Likeness) -> str:
     """How the genotypes of a generation that are not on disk are not what they were, and why."""
     how = "cannot be made again here" if like == "other" else "are made again up to rounding"
     why = _explain_difference(record, number, like)

@@ -67,14 +67,14 @@ def compute_generations(
     single = list(zip(states, keys, strict=True))
     if not search.task.traceable and has_workers(search.task):
         task: Any = search.task
-        yield from _compute_ahead(search.step, single, count, AHEAD, task.close)
+        yield from _compute_batches_ahead(search.step, single, count, AHEAD, task.close)
     elif not search.task.traceable:
         for _ in range(count):
             after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
             states = [state for state, _ in after]
             yield to_host(after)
     elif len(keys) == 1:
-        yield from _compute_ahead(search.step, single, count)
+        yield from _compute_batches_ahead(search.step, single, count)
     else:
         begun = [
             (stack(states[part]), jnp.stack(keys[part])) for part in split_seeds(len(keys), batches)
@@ -84,11 +84,11 @@ def compute_generations(
             begun = [
                 jax.device_put(batch, place) for batch, place in zip(begun, places, strict=False)
             ]
-        for after in _compute_ahead(partial(_step_batch, search), begun, count):
+        for after in _compute_batches_ahead(partial(_step_batch, search), begun, count):
             yield [take(batch, i) for batch in after for i in range(len(batch[0].generation))]
 
 
-def _compute_ahead(
+def _compute_batches_ahead(
     step: Callable[..., Step],
     batches: list[SeedBatch],
     count: int,

@@ -44,7 +44,7 @@ def part_to_json(part: Any) -> Any:
         return part
     if isinstance(part, bytes | bytearray):
         content = "hex" if len(part) <= SMALL else "sha256"
-        return {"name": name, content: part.hex() if content == "hex" else _digest(part)}
+        return {"name": name, content: part.hex() if content == "hex" else _hash_bytes(part)}
     if isinstance(part, pathlib.PurePath):
         return {"name": "Path", "path": part_to_json(str(part))}
     if isinstance(part, Set):
@@ -78,7 +78,7 @@ SMALL = 64
 """numbers of an array, or bytes, that are described one by one; of more there is a digest"""
 
 
-def _digest(content: Any) -> str:
+def _hash_bytes(content: Any) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
@@ -94,7 +94,7 @@ def _array_to_json(array: Any) -> Any:
     array = np.asanyarray(array)  # a masked one stays masked
     content = {"name": "array", "dtype": dtype, "shape": list(array.shape)}
     if array.size > SMALL and not array.dtype.hasobject:
-        return content | {"sha256": _digest(array.tobytes())}
+        return content | {"sha256": _hash_bytes(array.tobytes())}
     values = part_to_json(array.tolist())
     usual = dtype == "float32" and array.size
     return values if usual or not array.ndim else content | {"values": values}
@@ -267,11 +267,11 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     What cannot be described, such as a simulator, stays as `original` has it.
     """
     name = str(description.get("name"))
-    if original is not None and are_equal(part_to_json(original), description):
+    if original is not None and descriptions_equal(part_to_json(original), description):
         return original
     is_user_part = type(original).__name__ == name
     if name in REBUILT or isinstance(original, enum.Enum):
-        return _value_from_json(name, description, original)
+        return _decode_value(name, description, original)
     if not is_user_part and name not in NAMED:
         raise SettingsError(
             f"{name!r} is not in brns, or may hold functions of yours: add --search module:object, "
@@ -284,9 +284,9 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     values = {}
     for key, value in description.items():
         present = getattr(original, key, None) if is_user_part else None
-        if key == "name" or (is_user_part and are_equal(part_to_json(present), value)):
+        if key == "name" or (is_user_part and descriptions_equal(part_to_json(present), value)):
             continue
-        values[key] = _setting_from_json(f"{name}.{key}", hints.get(key, Any), value, present)
+        values[key] = _decode_setting(f"{name}.{key}", hints.get(key, Any), value, present)
     if is_user_part and not dataclasses.is_dataclass(original):
         raise SettingsError(
             f"{name} is no dataclass, and {', '.join(values)} of it cannot be set: give the search "
@@ -300,7 +300,7 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         ) from error
 
 
-def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
+def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
     if isinstance(value, Mapping):
         return part_from_json(value, original)
     if isinstance(value, list) and is_array(original):
@@ -309,7 +309,7 @@ def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
         same_length = isinstance(original, tuple | list) and len(original) == len(value)
         originals = original if same_length else [None] * len(value)
         pairs = zip(value, originals, strict=True)
-        return tuple(_setting_from_json(what, Any, item, each) for item, each in pairs)
+        return tuple(_decode_setting(what, Any, item, each) for item, each in pairs)
     return validate(what, hint, value, document=True)
 
 
@@ -317,7 +317,7 @@ REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")
 """values that are rebuilt, beside members of an Enum that is the user's"""
 
 
-def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -> Any:
+def _decode_value(name: str, description: Mapping[str, Any], original: Any) -> Any:
     if isinstance(original, enum.Flag):
         return type(original)(description["value"])  # several members may be united
     if isinstance(original, enum.Enum):
@@ -340,28 +340,28 @@ def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -
         return _array_from_json(description)
     if name in ("set", "frozenset"):
         kind = set if name == "set" else frozenset
-        return kind(_key_from_json(item) for item in description["items"])
+        return kind(_decode_key(item) for item in description["items"])
     present = original if isinstance(original, Mapping) else {}
     values = {}
     for key, value in description["items"]:
-        key = _key_from_json(key)
-        values[key] = _setting_from_json(name, Any, value, present.get(key))
+        key = _decode_key(key)
+        values[key] = _decode_setting(name, Any, value, present.get(key))
     return collections.OrderedDict(values) if name == "OrderedDict" else values
 
 
-def _key_from_json(item: Any) -> Any:
+def _decode_key(item: Any) -> Any:
     """What can be a key of a dictionary, or in a set."""
     if isinstance(item, list):
-        return tuple(map(_key_from_json, item))
-    return _setting_from_json("a key", Any, item, None)
+        return tuple(map(_decode_key, item))
+    return _decode_setting("a key", Any, item, None)
 
 
-def are_equal(before: Any, after: Any) -> bool:
+def descriptions_equal(before: Any, after: Any) -> bool:
     """Whether two descriptions are the same; NaN is the same as NaN."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         if before.keys() != after.keys():
             return False
-        return all(are_equal(before[key], after[key]) for key in before)
+        return all(descriptions_equal(before[key], after[key]) for key in before)
     if isinstance(before, list) and isinstance(after, list):
-        return len(before) == len(after) and all(map(are_equal, before, after))
+        return len(before) == len(after) and all(map(descriptions_equal, before, after))
     return bool(before == after or (before != before and after != after))

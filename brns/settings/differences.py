@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brns.settings.description import are_equal, is_array, part_to_json, public_fields
+from brns.settings.description import descriptions_equal, is_array, part_to_json, public_fields
 
 
 def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
@@ -23,7 +23,9 @@ def find_differences(
     """The settings in which descriptions differ: dotted name to both, None where one is missing."""
     old, new = flatten(before), flatten(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
-    return {name: (was, now) for name, (was, now) in both.items() if not are_equal(was, now)}
+    return {
+        name: (was, now) for name, (was, now) in both.items() if not descriptions_equal(was, now)
+    }
 
 
 def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
@@ -39,18 +41,20 @@ def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
     return "; ".join(texts[:5])
 
 
-def find_non_defaults(part: Any, usual: Any = None) -> dict[str, Any]:
-    """The settings of a part and of its parts, by dotted name, that differ from those of `usual`,
-    another of its class, or from the defaults.
+def find_overrides(part: Any, reference: Any = None) -> dict[str, Any]:
+    """The settings of a part and of its parts, by dotted name, that differ from those of a
+    reference of its class, or from the defaults.
     """
     overrides, described = {}, part_to_json(part)
     for field in public_fields(part):
         value = getattr(part, field.name)
-        default = field.default if usual is None else getattr(usual, field.name)
-        if field.name not in described or are_equal(described[field.name], part_to_json(default)):
+        default = field.default if reference is None else getattr(reference, field.name)
+        if field.name not in described or descriptions_equal(
+            described[field.name], part_to_json(default)
+        ):
             continue
         same = type(value) is type(default)
-        inner = find_non_defaults(value, default if same else None)
+        inner = find_overrides(value, default if same else None)
         if not same or not inner:
             overrides[field.name] = (
                 type(value).__name__ if dataclasses.is_dataclass(value) else part_to_json(value)
@@ -69,5 +73,5 @@ def short_repr(value: Any) -> str:
     if is_array(value) and value.shape:
         return f"{value.dtype}{list(value.shape)}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}({format_overrides(find_non_defaults(value))})"
+        return f"{type(value).__name__}({format_overrides(find_overrides(value))})"
     return f"{getattr(value, '__qualname__', None) or repr(value):.60}"

@@ -125,7 +125,7 @@ def parts(*kinds: Kind) -> dict[str, Part]:
     return {part.name: part for part in PARTS if part.kind in kinds}
 
 
-def lookup(what: str, name: str, *kinds: Kind) -> Part:
+def find_part(what: str, name: str, *kinds: Kind) -> Part:
     """The part of these kinds that has the name; otherwise a `SettingsError` about `what`."""
     candidates = parts(*kinds)
     if name not in candidates:

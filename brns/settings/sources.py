@@ -178,7 +178,7 @@ class Source:
             self._collect(thing.tolist() if thing.dtype.hasobject else None)
         elif isinstance(thing, tuple | list | set | frozenset):
             ordered = isinstance(thing, tuple | list)
-            things = thing if ordered else sorted(thing, key=_order)
+            things = thing if ordered else sorted(thing, key=_sort_key)
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
             if is_own(thing):
@@ -482,7 +482,7 @@ def _name_key(row: int, key: Any) -> str:
     return str(get_attribute(key, "__qualname__", row))
 
 
-def _order(thing: Any) -> str:
+def _sort_key(thing: Any) -> str:
     """By which things of a set have the same order in every process."""
     return json.dumps(part_to_json(thing), sort_keys=True)
 

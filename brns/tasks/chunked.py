@@ -100,7 +100,9 @@ class Chunked(Wrapper):
 
         No pickle from a disk is ever read.
         """
-        content = cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
+        content = cloudpickle.dumps(
+            (worker.pickle_registered_environments(), cloudpickle.dumps(self.task))
+        )
         digest = hashlib.sha256(content).hexdigest()
         code = describe_code(unwrap_task(self.task))
         return Packed(digest, cloudpickle.dumps((content, code)))

@@ -14,7 +14,7 @@ import cloudpickle
 import jax
 
 from brns.tasks import worker
-from brns.tasks.cpu import one_thread
+from brns.tasks.cpu import make_one_thread_environment
 from brns.tasks.worker import EvaluationError, WorkerError
 
 # Of compiled code, as JAX was told in the process of the search.
@@ -128,7 +128,7 @@ def _evaluate_in_process(
         try:
             process = _thread_process(processes, start)
             if digest not in _THREAD.tasks:
-                _THREAD.tasks = process.submit(worker.unpack, digest, content).result(patience)
+                _THREAD.tasks = process.submit(worker.cache_task, digest, content).result(patience)
             started = True
             future = process.submit(worker.evaluate_packed, request, (digest, b""), *chunk)
             return future.result(start.timeout)
@@ -158,7 +158,7 @@ def _thread_process(processes: list[Any], start: Start) -> Any:
 
         # As daemons, Dask's workers could have no processes.
         multiprocessing.current_process().daemon = False
-        environment = {"JAX_PLATFORMS": "cpu", **one_thread()}
+        environment = {"JAX_PLATFORMS": "cpu", **make_one_thread_environment()}
         for name in CACHE:
             if (value := getattr(jax.config, name)) is not None:
                 environment[name.upper()] = str(value)

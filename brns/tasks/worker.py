@@ -77,7 +77,7 @@ def initialize(pickled: bytes | None) -> None:
         _call_or_fail("the initializer", lambda: pickle.loads(pickled)())
 
 
-def registered() -> list[bytes]:
+def pickle_registered_environments() -> list[bytes]:
     """The environments that a program registered with Gymnasium, each pickled."""
     if "gymnasium" not in sys.modules:
         return []
@@ -93,7 +93,7 @@ def registered() -> list[bytes]:
     return pickled
 
 
-def unpack(digest: str, content: bytes) -> list[str]:
+def cache_task(digest: str, content: bytes) -> list[str]:
     """Take a task by its digest; gives the digests of all that are held then."""
     _tasks[digest] = _call_or_fail("the task", lambda: _unpickle(content))
     while len(_tasks) > HELD:
@@ -157,7 +157,7 @@ def evaluate_packed(
         )
     digest, content = packed
     if digest not in _tasks:
-        unpack(digest, content)
+        cache_task(digest, content)
     task = _tasks[digest] = _tasks.pop(digest)
     return evaluate_and_time(description, task, genotypes, seed)
 
@@ -177,7 +177,7 @@ def evaluate_and_time(
 
 
 @eqx.filter_jit
-def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+def _evaluate_jit(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
     return task.evaluate(genotypes, key)
 
 
@@ -185,6 +185,6 @@ def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
     """What a task says about a chunk, checked while it is still known which chunk it was."""
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
-    evaluation = _compiled(task, rows, key) if task.traceable else task.evaluate(rows, key)
+    evaluation = _evaluate_jit(task, rows, key) if task.traceable else task.evaluate(rows, key)
     evaluation = validate_evaluation(evaluation, len(rows), task)
     return Evaluation(*map(np.asarray, evaluation))

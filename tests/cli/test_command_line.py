@@ -18,8 +18,8 @@ from shell import RUN, SHORT, call
 import brns
 from brns import Record
 from brns.cli.conclusion import count_errors, interpret_measures
-from brns.cli.sources import read_class_settings, settings_of
-from brns.cli.user_code import default_out, name_resume
+from brns.cli.sources import parse_class_settings, settings_of
+from brns.cli.user_code import make_default_out, tell_resume_command
 from brns.metrics.measures import summary
 from brns.settings.configuration import settings
 from brns.settings.parts import PARTS
@@ -81,12 +81,12 @@ def test_several_runs_and_a_folder_of_runs_are_shown(folder, tmp_path):
 
 
 def test_the_default_place_tells_changed_settings_apart():
-    assert default_out("maze", "exact", [], 0, 1) == Path("runs/maze-exact-seed0")
-    assert default_out("my.task:search", "", [], 0, 3) == Path("runs/my.task-search-seeds0-2")
+    assert make_default_out("maze", "exact", [], 0, 1) == Path("runs/maze-exact-seed0")
+    assert make_default_out("my.task:search", "", [], 0, 3) == Path("runs/my.task-search-seeds0-2")
     changes = ["task.steps=50", "estimator.depths=[3, 5]", "task.walls=../y"]
-    place = default_out("maze", "archive", changes, 7, 1)
+    place = make_default_out("maze", "archive", changes, 7, 1)
     assert place == Path("runs/maze-archive-depths=3_5-steps=50-walls=.._y-seed7")
-    assert place == default_out("maze", "archive", changes[::-1], 7, 1)
+    assert place == make_default_out("maze", "archive", changes[::-1], 7, 1)
 
 
 def test_resume_makes_a_run_longer(folder):
@@ -115,7 +115,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("a simulator's")])
 def test_ctrl_c_says_how_to_go_on_and_an_error_too(folder, error):
-    with pytest.raises(type(error)) as ended, name_resume(folder / RUN, ["my_task:search"]):
+    with pytest.raises(type(error)) as ended, tell_resume_command(folder / RUN, ["my_task:search"]):
         raise error
     words = [*ended.value.args, *getattr(ended.value, "__notes__", ())]
     assert words[-1].endswith(f"brns resume {folder / RUN} --search my_task:search")
@@ -156,7 +156,7 @@ def test_settings_read_without_an_import_are_those_of_the_classes():
         defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
         expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
         assert settings_of(part) == expected
-    sizes = read_class_settings("NoveltySearch")
+    sizes = parse_class_settings("NoveltySearch")
     assert list(sizes) == list(settings(brns.NoveltySearch))
     assert sizes["population_size"].default == 100
 

@@ -21,7 +21,7 @@ import brns
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, generations_at_points, run_method
 from brns.comparison.statistics import Comparison, bootstrap_interval, judge
-from brns.comparison.worlds import SUITE, Cells, make_world_of_task, tip, world
+from brns.comparison.worlds import SUITE, Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
 from brns.metrics.recorded import evaluated_column
 from brns.runs.files import RecordError
@@ -245,7 +245,7 @@ def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatc
     def computed(*_):
         raise InterruptedError
 
-    monkeypatch.setattr("brns.comparison.run._run_missing", computed)
+    monkeypatch.setattr("brns.comparison.run._run_missing_jobs", computed)
     methods = {f"{k}": brns.PopulationKNN(k=k) for k in range(1, 8)}
     with pytest.raises(InterruptedError):
         brns.compare(search(), methods, seeds=5, out=tmp_path)
@@ -356,7 +356,7 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     picture, plain = (eqx.filter_jit(arm.evaluate)(genotypes, KEY) for arm in arms)
     anyone = search().init(jax.random.key(0)).population
     drawn = anyone._replace(genotype=genotypes, descriptor=picture.descriptor)
-    assert_allclose(tip(drawn), plain.descriptor)
+    assert_allclose(compute_arm_tip(drawn), plain.descriptor)
     there = anyone._replace(genotype=genotypes, descriptor=plain.descriptor)
     reached = world("arm").cells.visited(there)
     assert_array_equal(world("arm-picture").cells.visited(drawn), reached)

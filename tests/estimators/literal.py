@@ -9,14 +9,14 @@ from learning import SQUARE, people
 
 from brns import Generation
 from brns.core import Population
-from brns.experiments import paper_recognition
+from brns.experiments import make_paper_brns
 
 SMALL = {"depths": (0, 1)}  # where the depth plays no part: quick to compile
 
 
 def paper(**changes):
     """BR-NS with the paper's settings but for the changes."""
-    return dataclasses.replace(paper_recognition(), **changes)
+    return dataclasses.replace(make_paper_brns(), **changes)
 
 
 def generation(number, parents, offspring, survivors=None):

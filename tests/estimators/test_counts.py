@@ -84,7 +84,7 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, boxes)
     assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
 
 
-place = eqx.filter_jit(VisitCounts._find_counters)
+place = eqx.filter_jit(VisitCounts._find_counter_indices)
 
 
 @pytest.fixture(scope="module", params=[300, pytest.param(1000, marks=pytest.mark.slow)])

@@ -14,7 +14,7 @@ from worlds import HostIdentity
 from brns import BehaviorRecognition, resume, run
 from brns.core import Population
 from brns.estimators.encoder import Encoder, build_encoder, init_he
-from brns.experiments import paper_recognition
+from brns.experiments import make_paper_brns
 
 
 def fills(values, bound):
@@ -56,7 +56,7 @@ OWN = BehaviorRecognition(encoder=Own, depths=(0, 1))
 
 @pytest.mark.slow
 def test_it_equals_the_fully_connected_one_with_the_same_weights():
-    own, standard = BehaviorRecognition(encoder=Own, inputs="raw"), paper_recognition()
+    own, standard = BehaviorRecognition(encoder=Own, inputs="raw"), make_paper_brns()
     points = SQUARE.uniform(KEY, 20)
     population = Population.from_descriptors(points)
     state, like = own.init(SQUARE, KEY), standard.init(SQUARE, KEY)

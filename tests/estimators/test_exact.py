@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, Generation
 from brns.core import Population
-from brns.estimators.exact import update_root
+from brns.estimators.exact import update_inverse_root
 
 
 class Angle(eqx.Module):
@@ -123,7 +123,7 @@ def test_a_million_behaviors_in_float32_stay_near_float64(spread):
     def learned(root, keys):
         def one(root, key):
             phi = empty.features(0.1 + spread * jax.random.uniform(key, (50, 2), minval=-1.0))
-            return update_root(root, phi @ root.T, 1.0), phi
+            return update_inverse_root(root, phi @ root.T, 1.0), phi
 
         return jax.lax.scan(one, root, keys)
 
@@ -148,7 +148,7 @@ def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
         jax.vmap(lambda key: estimator.init(SQUARE, key)), jax.random.split(KEY, 3)
     )
     scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
-    shrinks = jax.vmap(lambda root: update_root(root, root[:3], 1.0))
+    shrinks = jax.vmap(lambda root: update_inverse_root(root, root[:3], 1.0))
     for program in (jax.make_jaxpr(scored)(states), jax.make_jaxpr(shrinks)(states.root)):
         given = [each for each in equations(program.jaxpr) if each.primitive.name in LAPACK]
         assert {each.invars[0].aval.ndim for each in given} == {2}

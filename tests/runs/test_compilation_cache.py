@@ -35,14 +35,14 @@ def cache(tmp_path, monkeypatch):
 def test_what_was_compiled_is_kept_and_a_users_place_stays(cache, tmp_path):
     cache.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.jit(lambda x: x + 1)(1.0)  # JAX settles that there is none
-    compilation_cache.keep()
+    compilation_cache.enable_compilation_cache()
     folder = tmp_path / "brns" / "programs"
     assert cache.jax_compilation_cache_dir == str(folder)
     assert cache.jax_compilation_cache_max_size == 2**27
     jax.jit(lambda x: x - 1)(1.0)
     assert list(folder.glob("*-cache"))
     cache.update("jax_compilation_cache_dir", "mine")
-    compilation_cache.keep()
+    compilation_cache.enable_compilation_cache()
     assert cache.jax_compilation_cache_dir == "mine"
 
 
@@ -69,8 +69,8 @@ def test_a_cache_that_cannot_be_used_is_told_once_and_not_used(
 ):
     monkeypatch.setattr(what, replacement)
     with pytest.warns(UserWarning, match="compiled code is not kept"):
-        compilation_cache.keep()
+        compilation_cache.enable_compilation_cache()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compilation_cache.keep()
+        compilation_cache.enable_compilation_cache()
     assert cache.jax_compilation_cache_dir is None

@@ -626,9 +626,9 @@ def test_a_worker_that_imports_another_file_is_refused(written, edit):
     sent = brns.Chunked(task)._pickled_task
     sys.modules["own"].SEEN.clear()
     sys.modules["own"].counted = 9
-    worker.unpack(*sent)
+    worker.cache_task(*sent)
     written("return points * factor", "return  points * factor  # by a factor")
-    worker.unpack(*sent)
+    worker.cache_task(*sent)
     written(*edit)
     with pytest.raises(worker.WorkerError, match=r"here own.*(GAIN|moved) is other code"):
-        worker.unpack(*sent)
+        worker.cache_task(*sent)

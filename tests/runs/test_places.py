@@ -160,7 +160,7 @@ def test_names_may_be_any_bytes(tmp_path, monkeypatch):
     (record,) = brns.resume(place, 2, search=HOST)
     assert record.last_generation == 2
     assert r"stra\udcdfe" in copy.metadata.forked.path
-    assert r"stra\udcdfe" in provenance.command()
+    assert r"stra\udcdfe" in provenance.format_command()
 
 
 def test_a_run_whose_folder_is_moved_away_is_not_begun_anew(tmp_path):

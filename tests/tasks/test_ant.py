@@ -11,8 +11,8 @@ from brns import AntMaze, check_task
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, ant_xml
-from brns.tasks.ant.physics import Physics, compute_observation, pictures, read_position
-from brns.tasks.ant.rules import POLICY, find_areas_containing
+from brns.tasks.ant.physics import Physics, compute_observation, read_position, render_pictures
+from brns.tasks.ant.rules import POLICY, mask_areas_reached
 
 mujoco = pytest.importorskip("mujoco")
 KEY = jax.random.key(0)
@@ -80,7 +80,7 @@ def test_observations_and_areas_by_hand():
     assert read_position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
-    assert find_areas_containing(here, areas).astype(int).tolist() == [
+    assert mask_areas_reached(here, areas).astype(int).tolist() == [
         [1, 0, 0],
         [0] * 3,
         [0, 1, 0],
@@ -214,7 +214,7 @@ def test_a_film_shows_the_arena():
         pytest.skip(str(error))
     assert film.most == len(frames) == 3
     world = module.shared("large", "implicitfast", 1)
-    (above,) = pictures(world.model, [world.start], camera="above")
+    (above,) = render_pictures(world.model, [world.start], camera="above")
     assert {frame.shape for frame in (above, *frames)} == {(360, 480, 3)}
     red = (above[..., 0] > 150) & (above[..., 1:] < 110).all(axis=2)
     assert red[:180, :240].sum() > 450  # the red area, upper left; below it the ant alone is as red

@@ -275,7 +275,11 @@ def test_a_registered_class_of_the_script_is_sent_to_workers(monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "Registered", lambda: None, raising=False)
     mine = gymnasium.envs.registration.EnvSpec("Mine-v0", "__main__:Registered")
     monkeypatch.setitem(gymnasium.registry, "Mine-v0", mine)
-    (spec,) = [each for each in map(pickle.loads, worker.registered()) if each.id == "Mine-v0"]
+    (spec,) = [
+        each
+        for each in map(pickle.loads, worker.pickle_registered_environments())
+        if each.id == "Mine-v0"
+    ]
     assert callable(spec.entry_point)
     assert mine.entry_point == "__main__:Registered"
 

@@ -17,7 +17,7 @@ from brns.formatting import abbreviate_numbers, format_number
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import draw
-from brns.pictures.records import explain_left_out, find_scene, has_map, methods
+from brns.pictures.records import explain_omitted_figures, find_scene, has_map, methods
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, encode_data_url, encode_png
 from brns.pictures.table import FIGURES
@@ -61,7 +61,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         lengths[label] = sorted({record.last_generation for record in seeds})
     drawn, not_drawn = _draw_figures(records)
     watched = view.gather_view(first_seeds)
-    rows = table(runs)
+    rows = estimate_measures(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
         loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True
@@ -78,7 +78,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         reference=reference,
         tested=any(not math.isnan(test.p) for test in tested),
         level=LEVEL,
-        left_out=explain_left_out(records),
+        left_out=explain_omitted_figures(records),
         view=watched,
         script=(Path(__file__).parent / "view.js").read_text(encoding="utf-8"),
         frames=len(watched["generations"]),
@@ -106,7 +106,7 @@ def _draw_figures(
     names = [name for name, figure in FIGURES.items() if not figure.timed]
     for name in track(names, "Drawing", len(names)):
         try:
-            drawn[name] = _image(draw(name, records), FIGURES[name].shows_maps)
+            drawn[name] = _encode_figure(draw(name, records), FIGURES[name].shows_maps)
         except ValueError as error:
             not_drawn[name] = f"{error}"
     return drawn, not_drawn
@@ -121,7 +121,7 @@ def _list_settings(records: Collection[Record]) -> dict[str, list[Any]]:
     return settings
 
 
-def table(
+def estimate_measures(
     runs: Mapping[str, Sequence[Record]],
 ) -> dict[str, list[tuple[Estimate | None, Difference | None]]]:
     """Of each measure, by its name: each method's estimate over seeds, and its test against the
@@ -138,7 +138,7 @@ def table(
                 of_methods = values.setdefault(measure, {each: {} for each in runs})
                 of_methods[name][record.seed] = value
         numbers[name] = [record.seed for record in seeds]
-    tests = differences(values, numbers)
+    tests = compare_with_first(values, numbers)
     rows = {}
     for measure, of_methods in values.items():
         rows[measure] = []
@@ -148,7 +148,7 @@ def table(
     return rows
 
 
-def differences(
+def compare_with_first(
     values: Mapping[str, Mapping[str, dict[int, float]]], seeds: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, str], Difference]:
     """Each measure of each method against that of the first, seed by seed, corrected together."""
@@ -165,7 +165,7 @@ def differences(
     return dict(zip(tests, corrected(list(tests.values())), strict=True))
 
 
-def _image(figure: Figure, is_map: bool) -> tuple[str, bool]:
+def _encode_figure(figure: Figure, is_map: bool) -> tuple[str, bool]:
     """The source of a figure's image, of a map in pixels, and whether it is wide."""
     if is_map:
         image = encode_data_url(encode_png(figure, dpi=100))

@@ -110,7 +110,10 @@ def _describe_scene(world: Scene) -> dict[str, Any]:
     if world.walls is not None:
         rows = world.walls if world.down else world.walls[::-1]
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
-        walls = {"image": _image(rows[..., None] * color), "extent": _as_floats(world.walls_extent)}
+        walls = {
+            "image": _encode_image(rows[..., None] * color),
+            "extent": _as_floats(world.walls_extent),
+        }
     areas = [[*_as_floats(area[:3]), area.name, area.color] for area in world.areas]
     colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
     return {
@@ -134,7 +137,7 @@ def _encode(array: np.ndarray, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()
 
 
-def _image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
+def _encode_image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="png", optimize=True)
     return encode_data_url(buffer.getvalue())

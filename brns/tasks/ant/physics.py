@@ -111,12 +111,12 @@ def count_threads() -> int:
     return int(text) if text.isdecimal() and int(text) else count_cores()
 
 
-def pictures(
+def render_pictures(
     model, states: Iterable[Float[np.ndarray, " s"]], camera: str = "follow"
 ) -> Iterator[UInt8[np.ndarray, "360 480 3"]]:
     """What a camera sees of physics states; a `RuntimeError` where there is no renderer."""
     mujoco = load_mujoco()
-    context = _context()
+    context = _open_render_context()
     context.make_current()
     data = mujoco.MjData(model)
     option = mujoco.MjvOption()
@@ -144,7 +144,7 @@ def pictures(
         context.free()
 
 
-def _context():
+def _open_render_context():
     """A drawing context on the first back end whose library is here."""
     for backend, library in BACKENDS.get(sys.platform, {}).items():
         if ctypes.util.find_library(library):

@@ -153,7 +153,7 @@ class AntMaze(eqx.Module):
         self.episodes(np.asarray(genotype)[None], threads=1, note=states.append)
         filmed = np.concatenate(states[::every])
         model = physics.shared(self.arena, self.integrator, 1).model
-        return Film(physics.pictures(model, filmed), self.steps // every + 1, 10.0)
+        return Film(physics.render_pictures(model, filmed), self.steps // every + 1, 10.0)
 
     def episodes(
         self,
@@ -195,7 +195,7 @@ class AntMaze(eqx.Module):
             state, sound = world.advance(state, action, self.frame_skip)
             note(state)
             path[t, alive] = here = read_position(state)
-            inside = find_areas_containing(here, areas)
+            inside = mask_areas_reached(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
             if sound.all() and not inside.any() and not checked:
                 continue  # nothing happened
@@ -217,9 +217,9 @@ class AntMaze(eqx.Module):
         return Episodes(path[times, np.arange(n)[:, None]], length, visited, stuck, unstable)
 
 
-def find_areas_containing(
-    here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]
+def mask_areas_reached(
+    positions: Float[np.ndarray, "n 2"], centers: Float[np.ndarray, "areas 2"]
 ) -> Bool[np.ndarray, "n areas"]:
     """In which areas ants stand, each known by its torso's place."""
-    offset = here[:, None] - areas
+    offset = positions[:, None] - centers
     return np.einsum("nac,nac->na", offset, offset) <= AREA_RADIUS**2

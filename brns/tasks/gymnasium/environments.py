@@ -30,7 +30,7 @@ class Worlds(threading.local):
         self.made: dict[int, Any] = {}
         self.maker: Any = None
         self.life = Life()
-        weakref.finalize(self.life, _close, self.made)
+        weakref.finalize(self.life, _close_environments, self.made)
 
     def __reduce__(self):
         return Worlds, ()  # in another process a task makes its own
@@ -38,7 +38,7 @@ class Worlds(threading.local):
     def get(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
         """This thread's environment i; a copy of a task with another `maker` has others."""
         if self.maker is not maker:
-            _close(self.made)
+            _close_environments(self.made)
             self.made.clear()
             self.maker = maker
         if i not in self.made:
@@ -67,8 +67,8 @@ def _silence_output() -> Generator[None, None, None]:
                 os.close(descriptor)
 
 
-def _close(worlds: dict[int, Any]) -> None:
-    for env in worlds.values():
+def _close_environments(environments: dict[int, Any]) -> None:
+    for env in environments.values():
         with contextlib.suppress(Exception):  # closed by its user, or by its library at the exit
             env.close()
 
@@ -161,6 +161,6 @@ def _format_error(expected: str, values: Any) -> ValueError:
     return ValueError(f"{expected}, the info a dict; got {got}. {OLD}")
 
 
-def look_at(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
+def call_watch(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
     """A copy of what `watch` sees of an environment."""
     return as_real_numbers("watch", watch(env.unwrapped)).astype(float).ravel()

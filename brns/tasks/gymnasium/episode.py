@@ -65,7 +65,7 @@ def copy_info(info: Any) -> Any:
     return [copy_info(value) for value in info] if isinstance(info, list) else info
 
 
-def info_of(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
+def select_info(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
     """World i's part of a vector environment's infos.
 
     `_key` says who has `key`. What is not one value for each of the n worlds,
@@ -77,7 +77,7 @@ def info_of(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
         if str(key).startswith("_") or (_is_by_world(has, n) and not has[i]):
             continue
         if isinstance(value, dict):
-            base[key] = info_of(i, n, value)
+            base[key] = select_info(i, n, value)
         else:
             base[key] = value[i] if _is_by_world(value, n) else value
     return base

@@ -21,14 +21,14 @@ from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import (
     Worlds,
+    call_watch,
     get_spaces,
-    look_at,
     make_single,
     make_vector,
     reset,
     step,
 )
-from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
+from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, select_info
 from brns.tasks.gymnasium.numbers import (
     as_real_numbers,
     check_numbers,
@@ -208,7 +208,7 @@ class GymnasiumTask(eqx.Module):
         for i, env in enumerate(worlds):
             observation, info = reset(env, seed)
             rows[i] = seen = flat(observation)
-            diaries[i].note(seen if watch is None else look_at(watch, env), info)
+            diaries[i].note(seen if watch is None else call_watch(watch, env), info)
         living = list(range(n))
         yield
         for _ in range(self.steps):
@@ -223,7 +223,7 @@ class GymnasiumTask(eqx.Module):
                 number = reward if type(reward) is float else check_numbers("reward", reward, 1)[0]
                 diary.rewards.append(number)
                 rows[i] = seen = flat(observation)
-                diary.note(seen if watch is None else look_at(watch, env), info)
+                diary.note(seen if watch is None else call_watch(watch, env), info)
                 if type(terminated) is not bool:  # NumPy's takes longer
                     terminated = bool(check_numbers("terminated", terminated, 1)[0])
                 if type(truncated) is not bool:
@@ -248,7 +248,7 @@ class GymnasiumTask(eqx.Module):
                 rows = flat(observation).reshape(n, -1)
             else:
                 rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
-            watched = rows if self.watch is None else look_at(self.watch, worlds).reshape(n, -1)
+            watched = rows if self.watch is None else call_watch(self.watch, worlds).reshape(n, -1)
             seen.append(watched)
             infos.append(copy_info(info))
             return rows
@@ -274,7 +274,7 @@ class GymnasiumTask(eqx.Module):
                 [rows[i] for rows in seen[: t + 1]],
                 [reward[i] for reward in rewards[:t]],
                 [action[i] for action in taken[:t]],
-                [info_of(i, n, info) for info in infos[: t + 1]],
+                [select_info(i, n, info) for info in infos[: t + 1]],
                 bool(terminated[i]),
             )
             episodes.append(diary.episode(worlds.single_action_space))

@@ -252,7 +252,10 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
     # Series in the turn avoid dividing by it; with |turn| <= 0.4 four terms are exact in float32.
-    ahead, sideways = v * _series(turn**2, 1, terms=4), -v * turn * _series(turn**2, 2, terms=4)
+    ahead, sideways = (
+        v * _sum_power_series(turn**2, 1, terms=4),
+        -v * turn * _sum_power_series(turn**2, 2, terms=4),
+    )
     cos, sin = _cos_sin(heading)
     next_x, next_y = x + ahead * cos + sideways * sin, y + ahead * sin - sideways * cos
     heading = heading + turn
@@ -306,11 +309,11 @@ def _to_pixel(coordinate):
 def _cos_sin(angle: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Cosine and sine of an angle in [-pi, pi], from those of its half: twice as fast a step."""
     half = angle / 2
-    cos, sin = _series(half**2, 0, terms=7), half * _series(half**2, 1, terms=6)
+    cos, sin = _sum_power_series(half**2, 0, terms=7), half * _sum_power_series(half**2, 1, terms=6)
     return 1 - 2 * sin**2, 2 * sin * cos
 
 
-def _series(square: Float[Array, " n"], first: int, terms: int) -> Float[Array, " n"]:
+def _sum_power_series(square: Float[Array, " n"], first: int, terms: int) -> Float[Array, " n"]:
     r"""$\sum_k (-1)^k x^{2k} / (2k + first)!$ of `square` $= x^2$: cos x, sin(x) / x,
     (1 - cos x) / x^2 for 0, 1, 2.
     """
