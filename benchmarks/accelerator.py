@@ -18,7 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import brns
-from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
+from brns.comparison.markdown import (
+    check_safe_to_overwrite,
+    format_command_and_provenance,
+    format_table,
+)
 from brns.core import Population
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.runs.files import write_bytes
@@ -143,7 +147,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("results/accelerator.md"))
     asked = parser.parse_args()
-    check_page(asked.out, HEADING)
+    check_safe_to_overwrite(asked.out, HEADING)
     parts = [TEXT + "\n" + format_command_and_provenance("")]
     for title, lines in blocks():
         parts.append(f"## {title}\n\n{format_table(lines)}")

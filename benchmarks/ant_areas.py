@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from brns import Record
-from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
+from brns.comparison.markdown import (
+    check_safe_to_overwrite,
+    format_command_and_provenance,
+    format_table,
+)
 from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import method
@@ -71,7 +75,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/ant-areas"))
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
-    check_page(page, HEADING)
+    check_safe_to_overwrite(page, HEADING)
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in [*read_csv(file), *map(row_of, map(Record, asked.runs))]:
         rows[tuple(str(row[column]) for column in ("method", "founders", "stuck", "seed"))] = row

@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from brns import AntMaze, Record
-from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
+from brns.comparison.markdown import (
+    check_safe_to_overwrite,
+    format_command_and_provenance,
+    format_table,
+)
 from brns.pictures.records import method
 from brns.runs.files import write_bytes
 
@@ -70,7 +74,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--out", type=Path, default=Path("results/ant-stuck.md"))
     asked = parser.parse_args()
-    check_page(asked.out, HEADING)
+    check_safe_to_overwrite(asked.out, HEADING)
     record = Record(asked.run)
     task = record.search.task
     if not isinstance(task, AntMaze) or not task.stuck_distance:

@@ -20,7 +20,11 @@ import numpy as np
 from jaxtyping import Int
 
 import brns
-from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
+from brns.comparison.markdown import (
+    check_safe_to_overwrite,
+    format_command_and_provenance,
+    format_table,
+)
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
@@ -56,7 +60,7 @@ def begin(number: int, individuals: int, rows: int, seed: int) -> Islands:
     keys = jax.random.split(jax.random.key(seed), number)
     state = eqx.filter_vmap(search.init)(keys)
     first, _ = search.step(jax.tree.map(lambda rows: rows[0], state), keys[0])
-    empty = estimator.island(first.estimator)
+    empty = estimator.start_island(first.estimator)
     shared = jax.tree.map(lambda leaf: jnp.stack([leaf] * number), empty)
     return Islands(search, state._replace(estimator=shared), keys)
 
@@ -170,7 +174,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/many-islands"))
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
-    check_page(page, HEADING)
+    check_safe_to_overwrite(page, HEADING)
     page.parent.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = list(read_csv(file))
     done = {(int(row["islands"]), row["merge"], int(row["seed"])) for row in rows}

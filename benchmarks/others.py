@@ -30,7 +30,11 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 import brns
-from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
+from brns.comparison.markdown import (
+    check_safe_to_overwrite,
+    format_command_and_provenance,
+    format_table,
+)
 from brns.comparison.peers import (
     CENTROIDS,
     CMAMAE,
@@ -439,7 +443,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/others"))
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
-    check_page(page, HEADING)
+    check_safe_to_overwrite(page, HEADING)
     page.parent.mkdir(parents=True, exist_ok=True)
     rows = [row for row in stored_rows(file) if row["world"] not in asked.worlds]
     for name in asked.worlds:

@@ -49,7 +49,7 @@ class Followed:
 
     def look(self, born: Population) -> None:
         """At the founders, or at a generation's offspring."""
-        self.visited[np.asarray(self.cells.of(born))] = True
+        self.visited[np.asarray(self.cells.find_cell_indices(born))] = True
         self.covered.append(int(self.visited.sum()))
         self.new.append(self.seen.fraction_new(np.asarray(born.descriptor)))
 

@@ -17,26 +17,26 @@ from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, UInt32
 
 from brns.checks.generations import (
     NOBODY,
-    check_descriptors_in_reach,
+    check_descriptors_in_numeric_range,
     check_finite,
     check_genotypes_in_box,
+    check_lineage,
     check_offspring_ids,
-    check_parents,
     check_shapes,
     check_structure,
     check_survivor_rows,
     check_survivors_distinct,
-    explain_tracing,
+    explain_task_errors,
 )
 from brns.checks.parts import (
     LIMIT,
     check_modes,
     check_part,
+    check_setting_types,
     check_settings,
     check_spaces,
-    check_types,
     explain_compile_errors,
-    read_random_modes,
+    read_jax_prng_config,
 )
 from brns.core import (
     Box,
@@ -52,11 +52,11 @@ from brns.core import (
 from brns.core.evaluation import check_shape, validate_evaluation
 from brns.core.failures import (
     copy_parents_where_failed,
+    lower_failed_scores,
     mask_failed,
-    rank_failed_last,
     replace_failed,
 )
-from brns.core.novelty import init_estimator, init_state, score_novelty, update_estimator
+from brns.core.novelty import init_and_score_founders, init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation, make_individuals, take, unite
 from brns.estimators.counts import VisitCounts
 from brns.jit import deterministic_jit, is_traced
@@ -131,7 +131,9 @@ class NoveltySearch(eqx.Module):
     tournament: int = 1
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
-    _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_random_modes)
+    _modes: tuple[str, ...] = eqx.field(
+        init=False, static=True, default_factory=read_jax_prng_config
+    )
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -143,7 +145,7 @@ class NoveltySearch(eqx.Module):
         check_part("mutate", self.mutate, Mutation)
         check_part("select", self.select, Selection)
         check_part("founders", self.founders, Founders)
-        check_types(self)
+        check_setting_types(self)
         check_settings(
             self,
             population_size=(self.population_size >= 2, "at least 2"),
@@ -199,7 +201,7 @@ class NoveltySearch(eqx.Module):
             )
         if not is_traced(population):
             check_finite(0, initial_generation(population))
-            check_descriptors_in_reach(0, population, self.task.behavior_space)
+            check_descriptors_in_numeric_range(0, population, self.task.behavior_space)
         credit = self.mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
 
@@ -282,7 +284,7 @@ class NoveltySearch(eqx.Module):
                     f"tell needs the offspring that ask gave of this very state, of generation "
                     f"{state.generation}, each once; got some of another state, or one twice"
                 )
-        with explain_tracing(self.task):
+        with explain_task_errors(self.task):
             evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
         settings = self.estimator, self.mixture, self.select, self.rescore_parents
         with explain_compile_errors("estimator and select", self):
@@ -298,7 +300,7 @@ class NoveltySearch(eqx.Module):
         failed, in whose places there are mutants of the others.
         """
         n, space = self.population_size, self.task.genotype_space
-        with explain_tracing(self.task):
+        with explain_task_errors(self.task):
             evaluation = validate_evaluation(self.task.evaluate(genotype, key), n, self.task)
         lost = [genotype[:0]]
         while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
@@ -348,7 +350,7 @@ def _check_key_and_state(search: NoveltySearch, key: Any, *states: Any) -> None:
     were not on when the search was made.
     """
     check_modes()
-    if changed := sorted({*search._modes} - {*read_random_modes()}):
+    if changed := sorted({*search._modes} - {*read_jax_prng_config()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "
             "random numbers would be drawn. Set it by jax.config.update, not by with, before the "
@@ -374,9 +376,9 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     space = search.task.genotype_space
     check_genotypes_in_box("mutate", search.mutate, generation.offspring.genotype, space)
     check_finite(number, generation)
-    check_descriptors_in_reach(number, generation.offspring, search.task.behavior_space)
+    check_descriptors_in_numeric_range(number, generation.offspring, search.task.behavior_space)
     check_offspring_ids(generation)
-    check_parents(generation, len(search.mixture.operators))
+    check_lineage(generation, len(search.mixture.operators))
     check_survivors_distinct(search.select, generation.survivors)
 
 
@@ -393,7 +395,7 @@ def derive_keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Arra
     return jax.random.split(jax.random.fold_in(key, generation), 3)
 
 
-_init_estimator = deterministic_jit(init_estimator)
+_init_estimator = deterministic_jit(init_and_score_founders)
 
 
 def _step(
@@ -401,7 +403,7 @@ def _step(
 ) -> tuple[SearchState, Generation]:
     ask, evaluate, tell = derive_keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
-    with explain_tracing(search.task):
+    with explain_task_errors(search.task):
         evaluation = search.task.evaluate(offspring.genotype, evaluate)
     return search.tell(state, offspring, evaluation, tell)
 
@@ -463,7 +465,7 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     with explain_compile_errors("select", select):
-        rows = select(rank_failed_last(union), mu)
+        rows = select(lower_failed_scores(union), mu)
     check_survivor_rows(select, rows, mu)
     rows = replace_failed(union, _fill_missing_rows(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))

@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
+from brns.comparison.markdown import (
+    check_safe_to_overwrite,
+    format_command_and_provenance,
+    format_table,
+)
 from brns.formatting import read_csv
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
@@ -91,7 +95,7 @@ comparisons', or the least to the largest where they point both ways. 0.5 is no 
 
 def check(out: Path) -> None:
     """A `ValueError` where `out` has a `README.md` that is no such page."""
-    check_page(out / "README.md", HEADING)
+    check_safe_to_overwrite(out / "README.md", HEADING)
 
 
 def write(out: Path) -> Path:

@@ -11,7 +11,7 @@ from jaxtyping import PyTree
 from brns.checks.generations import check_structure
 from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Generation, NoveltyEstimator, Population
-from brns.core.novelty import init_estimator, score_novelty_jit, update_estimator
+from brns.core.novelty import init_and_score_founders, score_novelty_jit, update_estimator
 from brns.core.population import take, unite
 
 
@@ -58,7 +58,7 @@ def _run_three_generations(
     space = Box([0.0] * dimension, [1.0] * dimension)
     begin, first, *keys = jax.random.split(jax.random.key(0), 8)
     founders = Population.from_descriptors(space.uniform(first, n))
-    parents, state = eqx.filter_jit(init_estimator)(estimator, space, founders, begin)
+    parents, state = eqx.filter_jit(init_and_score_founders)(estimator, space, founders, begin)
     union = parents
     for g, born, learn in zip(range(1, 4), keys[::2], keys[1::2], strict=True):
         offspring = Population.from_descriptors(space.uniform(born, n), g, g * n)

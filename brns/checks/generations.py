@@ -13,7 +13,7 @@ from jaxtyping import ArrayLike, Float, PyTree
 
 from brns.checks.parts import JAX_ERRORS
 from brns.core import Box, Generation, Mutation, NoveltyEstimator, Population, Selection, Task
-from brns.core.box import FARTHEST, is_in_reach
+from brns.core.box import FARTHEST, is_within_numeric_range
 from brns.core.evaluation import check_shape, name_of
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
@@ -130,7 +130,7 @@ def check_offspring_ids(generation: Generation) -> None:
         )
 
 
-def check_parents(generation: Generation, operators: int) -> None:
+def check_lineage(generation: Generation, operators: int) -> None:
     """Refuse offspring of whom a parent does not live in the state, or that no operator made."""
     born, ids = generation.offspring, generation.parents.id
     if not np.isin(born.parent, ids).all():
@@ -179,9 +179,11 @@ def check_finite(number: int, generation: Generation) -> None:
             )
 
 
-def check_descriptors_in_reach(number: int, individuals: Population, space: Box) -> None:
+def check_descriptors_in_numeric_range(number: int, individuals: Population, space: Box) -> None:
     """Refuse behaviors beside which float32 cannot tell those in the box from each other."""
-    far = ~is_in_reach(np.asarray(individuals.descriptor), space) & ~np.asarray(individuals.failed)
+    far = ~is_within_numeric_range(np.asarray(individuals.descriptor), space) & ~np.asarray(
+        individuals.failed
+    )
     if far.any():
         raise ValueError(
             f"the task gave {far.sum()} behaviors of generation {number} farther than "
@@ -195,7 +197,7 @@ def _format_first_ids(ids: Any) -> str:
     return ", ".join(map(str, ids[:3].tolist()))
 
 
-def check_state(number: int, state: PyTree) -> None:
+def check_state_not_nan(number: int, state: PyTree) -> None:
     """Refuse an estimator's state that holds NaN; infinity may mark what is empty."""
     for path, leaf in jax.tree.leaves_with_path(state):
         if wrong := np.isnan(leaf).sum():
@@ -207,7 +209,7 @@ def check_state(number: int, state: PyTree) -> None:
 
 
 @contextlib.contextmanager
-def explain_tracing(task: Task) -> Generator[None, None, None]:
+def explain_task_errors(task: Task) -> Generator[None, None, None]:
     """Explain an error of JAX in a task's code; another gets a note of how to go on without it."""
     try:
         yield

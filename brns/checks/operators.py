@@ -123,14 +123,14 @@ def _check_arguments(box: Box | None = None, **numbers: int) -> None:
 
 
 @eqx.filter_jit
-def _jit_operator(operator: Any, *arguments: Any) -> Any:
+def _apply_operator(operator: Any, *arguments: Any) -> Any:
     return operator(*arguments)
 
 
 def _call_jit(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
     with explain_compile_errors(name, operator):
-        return _jit_operator(operator, *arguments)
+        return _apply_operator(operator, *arguments)
 
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:

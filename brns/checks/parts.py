@@ -27,7 +27,7 @@ DRAWING_MODES = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
 
 
-def read_random_modes() -> tuple[str, ...]:
+def read_jax_prng_config() -> tuple[str, ...]:
     """Those modes as they are now."""
     return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in DRAWING_MODES)
 
@@ -82,7 +82,7 @@ def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
         ) from error
 
 
-def check_types(part: Any) -> None:
+def check_setting_types(part: Any) -> None:
     """Refuse a part of which a plain setting, or a function, has another type than it says, or a
     whole number is none of JAX's.
     """

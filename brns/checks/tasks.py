@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.generations import explain_tracing
+from brns.checks.generations import explain_task_errors
 from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import validate_evaluation
@@ -51,7 +51,7 @@ def check_task(
     genotypes = task.genotype_space.uniform(draw, n)
 
     def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""] = key) -> Evaluation:
-        with explain_tracing(task), _name_raising(task, batch, key):
+        with explain_task_errors(task), _report_raising_rows(task, batch, key):
             evaluation = task.evaluate(batch, key)
         return validate_evaluation(evaluation, len(batch), task)
 
@@ -68,7 +68,9 @@ def check_task(
             "simulators take a seed of 0 for none: try another, as in GymnasiumTask(..., seed=1). "
             "Where a simulator cannot, give check_task the tolerance that it needs"
         )
-    for where, batch, row in _vary_batch(task, genotypes, [n - 1] if sizes is None else sizes):
+    for where, batch, row in _make_batch_variants(
+        task, genotypes, [n - 1] if sizes is None else sizes
+    ):
         same = take(evaluate(batch), jnp.flatnonzero(row >= 0))
         agree = _find_agreeing_rows(task, same, take(first, jnp.asarray(row[row >= 0])), **near)
         if agree.mean() < (1 if len(batch) == n else 0.5):
@@ -111,7 +113,7 @@ def _summarize(task: Task, evaluation: Evaluation) -> str:
 
 
 @contextlib.contextmanager
-def _name_raising(
+def _report_raising_rows(
     task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]
 ) -> Generator[None, None, None]:
     """An error of a task on the host says for whom it raises, if alone some raise and some not."""
@@ -148,7 +150,7 @@ def _check_values(name: str, evaluation: Evaluation, box: Box) -> None:
         )
 
 
-def _vary_batch(
+def _make_batch_variants(
     task: Task, genotypes: Float[Array, "n p"], sizes: Sequence[int]
 ) -> list[tuple[str, Float[Array, "m p"], np.ndarray]]:
     """Other batches of the same genotypes, with the row that each was before, or -1 for another."""

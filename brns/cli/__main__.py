@@ -16,7 +16,7 @@ def main() -> None:
     """Run the command line. An error that a user can mend is a message and exit status 2."""
     from brns.cli.commands import app
 
-    _log()
+    _configure_logging()
     # As a batch system ends a job: like Ctrl-C, so that workers leave no semaphores behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -48,7 +48,7 @@ def main() -> None:
         sys.exit(2)
 
 
-def _log() -> None:
+def _configure_logging() -> None:
     """Show what the library logs; without a terminal, where no bar is, how a run goes too."""
     seen = sys.stderr.isatty()
     text = "%(message)s" if seen else "%(asctime)s %(message)s"

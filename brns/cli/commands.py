@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
-from brns.cli.modules import find_module
+from brns.cli.modules import check_module_exists
 from brns.settings.parts import RECOMMENDED, Kind, SettingsError, find_part
 
 
@@ -96,7 +96,7 @@ def run(
         add_workers,
         make_default_out,
         make_search_from,
-        tell_resume_command,
+        suggest_resume_command,
     )
     from brns.metrics.saturation import saturated
     from brns.runs import loop
@@ -106,7 +106,7 @@ def run(
     check_not_taken(out)
     search = make_search_from(experiment, estimator, changes)
     with add_workers(search, workers, timeout, failures, worker_log) as search:
-        with tell_resume_command(out, searches):
+        with suggest_resume_command(out, searches):
             done = loop.run(
                 search,
                 generations,
@@ -130,7 +130,7 @@ def _check_names(experiment: str, estimator: str | None, changes: Sequence[str])
     }
     is_user_code = ":" in experiment
     if is_user_code:
-        find_module(experiment)
+        check_module_exists(experiment)
         del asked["task"]
     problems = []
     for part, words in asked.items():
@@ -168,7 +168,7 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.user_code import add_workers, load_records, tell_resume_command
+    from brns.cli.user_code import add_workers, load_records, suggest_resume_command
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.tasks.chunked import Chunked
@@ -185,7 +185,7 @@ def resume(
     if workers and not isinstance(experiment.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
     with add_workers(experiment, workers, timeout, failures, worker_log) as experiment:
-        with tell_resume_command(directory, search or ()):
+        with suggest_resume_command(directory, search or ()):
             done = loop.resume(
                 directory,
                 generations,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from brns.cli.modules import find_module
+from brns.cli.modules import check_module_exists
 from brns.settings.parts import Part, SettingsError, find_part, parts
 
 Worlds = Annotated[
@@ -51,13 +51,13 @@ def compare(
     methods: dict[str, Part] = {}
     for name in names:
         if ":" in name:
-            find_module(name)
+            check_module_exists(name)
         else:
             methods[name] = find_part("--estimator", name, "estimator", "preset")
     operators = {name: find_part("--mutation", name, "mutation") for name in mutation or ()}
     user_worlds = [name for name in worlds if ":" in name]
     for name in user_worlds:
-        find_module(name)
+        check_module_exists(name)
     if user_worlds and len(worlds) > 1:
         raise SettingsError(f"a world of your own is compared alone: name {user_worlds[0]} only")
     from rich.markdown import Markdown

@@ -119,14 +119,14 @@ def _describe_failures(record: Record) -> str:
     failures = record.failures
     if not failures:
         return ""
-    errors = count_errors([failure.text for failure in failures])
+    errors = format_error_counts([failure.text for failure in failures])
     return (
         f"{len(failures)} individuals failed: {errors}; they were neither learned nor selected. "
         f"{record.path / 'failed'} has their genotypes and tracebacks, as record.failures"
     )
 
 
-def count_errors(texts: Sequence[str]) -> str:
+def format_error_counts(texts: Sequence[str]) -> str:
     """How often each error came, by the last line of its text, the most frequent first; errors
     that differ only in their numbers are one.
     """

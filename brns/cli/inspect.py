@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, parse_class_settings, settings_of
+from brns.cli.sources import Setting, read_settings_from_source, settings_of
 from brns.settings.configuration import settings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, did_you_mean
 
@@ -82,7 +82,7 @@ def list_(
             _print_settings(part.place, settings_of(part))
         return
     setting = name.rpartition(".")[2]
-    searchs = parse_class_settings("NoveltySearch")
+    searchs = read_settings_from_source("NoveltySearch")
     holders = [part for part in PARTS if setting in settings_of(part)]
     if not holders and setting not in searchs:
         inner = (key for part in PARTS for key in settings_of(part))

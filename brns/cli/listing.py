@@ -134,8 +134,8 @@ def _read_run(path: Path) -> RunLine:
         seed=facts["seed"],
         solutions=int(row["solutions"]) if row else None,
         first_solved=next((int(row["generation"]) for row in rows if int(row["solutions"])), None),
-        coverage_evaluated=_parse_share(row.get("coverage_evaluated")),
-        coverage_survivors=_parse_share(row.get("coverage_survivors")),
+        coverage_evaluated=_parse_optional_float(row.get("coverage_evaluated")),
+        coverage_survivors=_parse_optional_float(row.get("coverage_survivors")),
         began=spans[0][0] if spans else None,
         ended=spans[-1][1] if spans and not running else None,
         seconds=sum((end - begin).total_seconds() for begin, end in spans),
@@ -143,7 +143,7 @@ def _read_run(path: Path) -> RunLine:
     )
 
 
-def _parse_share(text: str | None) -> float | None:
+def _parse_optional_float(text: str | None) -> float | None:
     return float(text) if text else None
 
 

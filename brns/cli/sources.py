@@ -25,7 +25,7 @@ class Setting(NamedTuple):
 
 
 @functools.cache
-def _find_classes() -> dict[str, ast.ClassDef]:
+def _parse_class_definitions() -> dict[str, ast.ClassDef]:
     """The classes of searches and their parts, by name."""
     rooms = (PACKAGE.joinpath(room).rglob("*.py") for room in ROOMS)
     files = [PACKAGE / "search.py", *itertools.chain.from_iterable(rooms)]
@@ -38,21 +38,21 @@ def settings_of(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
     `brns.settings.configuration.settings` has them, without an import.
     """
-    settings = parse_class_settings(part.attribute)
+    settings = read_settings_from_source(part.attribute)
     return settings | {
         name: settings[name]._replace(default=value) for name, value in part.settings.items()
     }
 
 
 @functools.cache
-def parse_class_settings(name: str) -> dict[str, Setting]:
+def read_settings_from_source(name: str) -> dict[str, Setting]:
     """The settings of a class such as `ArchiveKNN`, those of its bases first."""
     settings: dict[str, Setting] = {}
-    node = _find_classes().get(name)
+    node = _parse_class_definitions().get(name)
     if node is None:  # of another package
         return settings
     for base in node.bases:
-        settings |= parse_class_settings(ast.unparse(base))
+        settings |= read_settings_from_source(ast.unparse(base))
     meanings = read_field_docstrings(node)
     for field in node.body:
         match field:

@@ -12,7 +12,7 @@ from typing import Any
 
 import equinox as eqx
 
-from brns.cli.modules import find_module
+from brns.cli.modules import check_module_exists
 from brns.core import Task
 from brns.experiments import make_search
 from brns.experiments.overrides import apply_overrides
@@ -74,7 +74,7 @@ def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
 
 def load_object(text: str) -> Any:
     """What `module:object` names, of which the code is run; of a function or class its result."""
-    find_module(text)
+    check_module_exists(text)
     try:
         target = pkgutil.resolve_name(text)
     except AttributeError as error:
@@ -127,7 +127,7 @@ def add_workers(
 
 
 @contextlib.contextmanager
-def tell_resume_command(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
+def suggest_resume_command(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
     """Within the block an interrupt, or an error of the task, names the command that goes on."""
     words = ["brns", "resume", str(out)]
     for text in searches:

@@ -7,7 +7,7 @@ from typing import Any
 from brns.runs import provenance
 
 
-def check_page(page: Path, heading: str) -> None:
+def check_safe_to_overwrite(page: Path, heading: str) -> None:
     """A `ValueError` where a page would be written over that does not begin with our heading."""
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
         raise ValueError(

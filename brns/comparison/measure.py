@@ -53,7 +53,7 @@ class MethodResult(NamedTuple):
         return self.covered[:, POINTS.index(fraction)]
 
 
-def generations_at_points(generations: int) -> list[int]:
+def generations_at_fractions(generations: int) -> list[int]:
     """The generations at POINTS of a run."""
     return [max(1, round(point * generations)) for point in POINTS]
 
@@ -103,7 +103,7 @@ def run_method(
         [unknown if peer else _mean_eta_and_kappa_share(matrix) for matrix in q]
     ).T
     return MethodResult(
-        covered=np.array(covered, np.float64)[generations_at_points(generations)].T,
+        covered=np.array(covered, np.float64)[generations_at_fractions(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,

@@ -10,8 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
-from brns.comparison.markdown import check_page, format_command_and_provenance, format_table
-from brns.comparison.measure import KEPT, MethodResult, generations_at_points
+from brns.comparison.markdown import (
+    check_safe_to_overwrite,
+    format_command_and_provenance,
+    format_table,
+)
+from brns.comparison.measure import KEPT, MethodResult, generations_at_fractions
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
@@ -38,7 +42,7 @@ def page_path(out: Path) -> Path:
     """Where the page is, beside the folder OUT; a `ValueError` where that is another page."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
-    check_page(page, HEADING)
+    check_safe_to_overwrite(page, HEADING)
     return page
 
 
@@ -108,10 +112,12 @@ def _format_share_table(comparison: Comparison, fraction: float) -> str:
     return format_table(lines)
 
 
-def _format_table_by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
+def _format_table_by_world(
+    comparison: Comparison, format_cell: Callable[[MethodResult], str]
+) -> str:
     rows = [["world", *next(iter(comparison.results.values()))]]
     for name, methods in comparison.results.items():
-        rows.append([name, *map(cell, methods.values())])
+        rows.append([name, *map(format_cell, methods.values())])
     return format_table(rows)
 
 
@@ -163,7 +169,7 @@ def draw_comparison(
             for method, facts in methods.items():
                 finite = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, finite] / world.cells.reachable
-                generations = np.array(generations_at_points(world.generations))[finite]
+                generations = np.array(generations_at_fractions(world.generations))[finite]
                 evaluations = world.population_size + world.offspring_size * generations
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
             notes[name] = draw_lines(ax, lines, most=1.0)

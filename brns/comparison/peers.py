@@ -1,6 +1,6 @@
 """Methods of pyribs, beside which ours are compared. They need ribs: `pip install 'brns[peers]'`.
 
-A peer is any function that makes a pyribs `Scheduler` of `Terms`. Solutions are points of the unit
+A peer is any function that makes a pyribs `Scheduler` of `PeerConfig`. Solutions are points of the unit
 box where genes have bounds: one deviation then serves all genes, and nothing is drawn anew until it
 lies within 300 pairs of bounds.
 """
@@ -31,7 +31,7 @@ CENTROIDS = 1000
 Chatzilygeroudis & Mouret 2018 have 1,000 to 10,000"""
 
 
-class Terms(NamedTuple):
+class PeerConfig(NamedTuple):
     """What a peer is told of the world that it searches."""
 
     x0: Float[np.ndarray, " p"]
@@ -47,7 +47,7 @@ class Terms(NamedTuple):
     seed: int
 
     @property
-    def width(self) -> float:
+    def range_width(self) -> float:
         """The side of `ranges`, or of a square with their diagonal."""
         return float(np.linalg.norm(np.diff(self.ranges)) / np.sqrt(2))
 
@@ -64,17 +64,17 @@ class NoveltyCMA(eqx.Module):
     """how far from the archive one is archived, in widths of the behaviors; the source has 0.037,
     which covers as much in rooms, 0.8 of it in the maze and 1.04 in the projection"""
 
-    def __call__(self, terms: Terms) -> Any:
+    def __call__(self, config: PeerConfig) -> Any:
         from ribs.archives import ProximityArchive
 
         archive = ProximityArchive(
-            solution_dim=len(terms.x0),
-            measure_dim=len(terms.ranges),
+            solution_dim=len(config.x0),
+            measure_dim=len(config.ranges),
             k_neighbors=15,
-            novelty_threshold=self.threshold * terms.width,
-            seed=terms.seed,
+            novelty_threshold=self.threshold * config.range_width,
+            seed=config.seed,
         )
-        return _make_scheduler(terms, self.sigma, "nov", archive)
+        return _make_cma_es_scheduler(config, self.sigma, "nov", archive)
 
 
 class DensityDescent(eqx.Module):
@@ -89,14 +89,16 @@ class DensityDescent(eqx.Module):
     bandwidth: float = 0.05
     """of the kernel, in widths of the behaviors; the source's"""
 
-    def __call__(self, terms: Terms) -> Any:
+    def __call__(self, config: PeerConfig) -> Any:
         from ribs.archives import DensityArchive
 
-        bandwidth = self.bandwidth * terms.width
+        bandwidth = self.bandwidth * config.range_width
         archive = DensityArchive(
-            measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed
+            measure_dim=len(config.ranges), bandwidth=bandwidth, seed=config.seed
         )
-        return _make_scheduler(terms, self.sigma, "density", archive, _make_pyribs_archive(terms))
+        return _make_cma_es_scheduler(
+            config, self.sigma, "density", archive, _make_pyribs_archive(config)
+        )
 
 
 class CMAMAE(eqx.Module):
@@ -110,11 +112,11 @@ class CMAMAE(eqx.Module):
     sigma: float = SIGMA
     learning_rate: float = 0.01
 
-    def __call__(self, terms: Terms) -> Any:
+    def __call__(self, config: PeerConfig) -> Any:
         archive = _make_pyribs_archive(
-            terms, learning_rate=self.learning_rate, threshold_min=terms.worst
+            config, learning_rate=self.learning_rate, threshold_min=config.worst
         )
-        return _make_scheduler(terms, self.sigma, "imp", archive)
+        return _make_cma_es_scheduler(config, self.sigma, "imp", archive)
 
 
 class MapElites(eqx.Module):
@@ -125,19 +127,19 @@ class MapElites(eqx.Module):
     iso: float = 0.01
     line: float = 0.2
 
-    def __call__(self, terms: Terms) -> Any:
+    def __call__(self, config: PeerConfig) -> Any:
         from ribs.emitters import IsoLineEmitter
         from ribs.schedulers import Scheduler
 
-        archive = _make_pyribs_archive(terms)
+        archive = _make_pyribs_archive(config)
         sigmas: dict[str, Any] = {"iso_sigma": self.iso, "line_sigma": self.line}
         emitter = IsoLineEmitter(
-            archive, **sigmas, x0=terms.x0, batch_size=terms.offspring_size, seed=terms.seed
+            archive, **sigmas, x0=config.x0, batch_size=config.offspring_size, seed=config.seed
         )
         return Scheduler(archive, [emitter])
 
 
-Peer = Callable[[Terms], Any]
+Peer = Callable[[PeerConfig], Any]
 """makes a pyribs `Scheduler`"""
 PEERS: dict[str, Peer] = {
     "pyribs, novelty search": NoveltyCMA(),
@@ -147,17 +149,17 @@ PEERS: dict[str, Peer] = {
 }
 
 
-def _make_scheduler(
-    terms: Terms, sigma: float, ranker: str, archive: Any, restart_from: Any = None
+def _make_cma_es_scheduler(
+    config: PeerConfig, sigma: float, ranker: str, archive: Any, restart_from: Any = None
 ) -> Any:
     """A scheduler of CMA-ES in shares of about 36, as the sources have."""
     from ribs.emitters import EvolutionStrategyEmitter
     from ribs.schedulers import Scheduler
 
-    begun: dict[str, Any] = {"x0": terms.x0, "sigma0": sigma, "ranker": ranker}
+    begun: dict[str, Any] = {"x0": config.x0, "sigma0": sigma, "ranker": ranker}
     rules: dict[str, Any] = {"selection_rule": "mu", "restart_rule": "basic"}
-    shares = np.array_split(np.arange(terms.offspring_size), max(1, terms.offspring_size // 36))
-    seeds: Any = np.random.SeedSequence(terms.seed).spawn(len(shares))
+    shares = np.array_split(np.arange(config.offspring_size), max(1, config.offspring_size // 36))
+    seeds: Any = np.random.SeedSequence(config.seed).spawn(len(shares))
     source = archive if restart_from is None else restart_from
     emitters = [
         EvolutionStrategyEmitter(source, **begun, **rules, batch_size=len(share), seed=seed)
@@ -166,13 +168,13 @@ def _make_scheduler(
     return Scheduler(archive, emitters, restart_from)
 
 
-def _make_pyribs_archive(terms: Terms, **settings: Any) -> Any:
+def _make_pyribs_archive(config: PeerConfig, **settings: Any) -> Any:
     from ribs.archives import CVTArchive, GridArchive
 
-    settings |= {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed}
-    if terms.dims is not None:
-        return GridArchive(dims=terms.dims, **settings)
-    return CVTArchive(centroids=_place_centroids(terms.ranges), **settings)
+    settings |= {"solution_dim": len(config.x0), "ranges": config.ranges, "seed": config.seed}
+    if config.dims is not None:
+        return GridArchive(dims=config.dims, **settings)
+    return CVTArchive(centroids=_place_centroids(config.ranges), **settings)
 
 
 @functools.cache
@@ -193,7 +195,7 @@ def iterate_peer_offspring(
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space
-    scheduler = peer(_make_terms(search, cells, founders.fitness, seed))
+    scheduler = peer(_make_peer_config(search, cells, founders.fitness, seed))
     low, width = np.asarray(box.low), np.asarray(box.high - box.low)
     solutions = (np.asarray(founders.genotype) - low) / width
     for archive in {scheduler.archive, scheduler.result_archive}:
@@ -208,15 +210,15 @@ def iterate_peer_offspring(
         yield offspring
 
 
-def _make_terms(
+def _make_peer_config(
     search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int
-) -> Terms:
+) -> PeerConfig:
     """The world's cells where they are a grid over the behavior, else its box."""
     space = search.task.behavior_space
     planar = cells.place is select_last_two_dimensions and space.dimension == 2
     low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
     least, spread = float(fitness.min()), float(np.ptp(fitness))
-    return Terms(
+    return PeerConfig(
         x0=np.full(search.task.genotype_space.dimension, 0.5),
         offspring_size=search.offspring_size,
         ranges=tuple(zip(low, high, strict=True)),

@@ -103,7 +103,7 @@ def compare(
         what = NoveltySearch(what)
     worlds, out = _find_worlds(what, generations, cells), Path(out).expanduser().absolute()
     page.page_path(out)
-    methods = _cross_with_operators(estimators, mutations or {"": None})
+    methods = _pair_estimators_with_operators(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and explain_too_few_seeds(len(seeds), tests):
@@ -121,7 +121,7 @@ def compare(
         seeds=seeds,
         reference=reference,
         out=out,
-        mutation=_name_operators(jobs, mutations or {}),
+        mutation=_describe_operators(jobs, mutations or {}),
         provenance=group_by_answer(answers),
         verdicts=judge(results, reference),
     )
@@ -129,7 +129,7 @@ def compare(
     return comparison
 
 
-def _name_operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
+def _describe_operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
     """The operators of all methods in words; of several the methods' names say which."""
     if any(mutations):
         return "each method with the operator that its name says"
@@ -157,7 +157,7 @@ def _find_worlds(what: Any, generations: int | None, cells: Cells | None) -> lis
     return [each._replace(generations=generations or each.generations) for each in worlds]
 
 
-def _cross_with_operators(
+def _pair_estimators_with_operators(
     estimators: Mapping[str, Any], mutations: Mapping[str, Mutation | None]
 ) -> dict[str, _Method]:
     """Each estimator with each operator, and each peer once."""

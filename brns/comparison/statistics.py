@@ -72,7 +72,7 @@ def explain_too_few_seeds(seeds: int, tests: int) -> str:
 
 def bootstrap_interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
-    of_worlds: bool = False,
+    resample_worlds: bool = False,
 ) -> tuple[float, float]:
     """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds,
     and over worlds too. A pair is what method and reference cover in a world, row s by seed s of
@@ -84,7 +84,7 @@ def bootstrap_interval(
         seeds = generator.integers(len(ours), size=(DRAWS, len(ours)))
         drawn_shares.append(ours[seeds].mean(axis=1) / theirs[seeds].mean(axis=1))
     shares = np.stack(drawn_shares, axis=1)
-    if of_worlds:
+    if resample_worlds:
         worlds = generator.integers(len(pairs), size=shares.shape)
         shares = np.take_along_axis(shares, worlds, axis=1)
     low, high = np.quantile(shares.mean(axis=1), [0.025, 0.975])
@@ -139,7 +139,7 @@ class Comparison(NamedTuple):
         return [name for name, world in self.worlds.items() if world.repeats not in self.worlds]
 
     @property
-    def untouched(self) -> list[str]:
+    def untuned_worlds(self) -> list[str]:
         """Of these the worlds not used for tuning, in which no method looks better than it is."""
         return [name for name in self.distinct_worlds if self.worlds[name].split != "tune"]
 
@@ -170,11 +170,11 @@ class Comparison(NamedTuple):
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
-                against = self._versus_reference(method, cells)
+                against = self._format_versus_reference(method, cells)
             lines.append([method, f"{np.mean(shares):.1%}", *against])
         return lines
 
-    def _versus_reference(
+    def _format_versus_reference(
         self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]
     ) -> list[str]:
         ends = [
@@ -191,7 +191,7 @@ class Comparison(NamedTuple):
         outcomes = [row.outcome for row in ends]
         if len(cells) == 1:
             return [share, *outcomes]
-        least, most = bootstrap_interval(pairs, of_worlds=True)
+        least, most = bootstrap_interval(pairs, resample_worlds=True)
         counts = [f"{outcomes.count(outcome)}" for outcome in ("better", "worse", "undecided")]
         tested = not outcomes[0].startswith("not tested")  # all worlds have the same seeds
         outcome = " / ".join(counts) if tested else outcomes[0]
@@ -205,10 +205,14 @@ class Comparison(NamedTuple):
         over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
         title = f"Coverage of what was evaluated, in {worlds} {over}"
         parts = [f"{title}; {self.mutation}.", format_table(self.summary)]
-        if 0 < len(self.untouched) < len(self.distinct_worlds):
-            words = "the world" if len(self.untouched) == 1 else f"the {len(self.untouched)} worlds"
+        if 0 < len(self.untuned_worlds) < len(self.distinct_worlds):
+            words = (
+                "the world"
+                if len(self.untuned_worlds) == 1
+                else f"the {len(self.untuned_worlds)} worlds"
+            )
             parts.append(f"Of these, {words} not used for tuning:")
-            parts.append(format_table(self.summary_of(self.untouched)))
+            parts.append(format_table(self.summary_of(self.untuned_worlds)))
         if few := tests and explain_too_few_seeds(seeds, tests):
             parts.append(f"{few}.")
         return "\n\n".join(parts)

@@ -51,7 +51,7 @@ class Cells(NamedTuple):
     """how the reachable cells were counted"""
     place: Position = select_last_two_dimensions
 
-    def of(self, population: Population) -> Int[Array, " n"]:
+    def find_cell_indices(self, population: Population) -> Int[Array, " n"]:
         """The number of each individual's cell.
 
         Args:
@@ -75,7 +75,7 @@ class Cells(NamedTuple):
             One bool a cell.
         """
         somewhere = jnp.isfinite(population.descriptor).all(axis=1)
-        return jnp.zeros(self.side**2, bool).at[self.of(population)].max(somewhere)
+        return jnp.zeros(self.side**2, bool).at[self.find_cell_indices(population)].max(somewhere)
 
 
 class World(NamedTuple):

@@ -68,7 +68,7 @@ class Box(eqx.Module):
         return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
 
 
-def is_in_reach(points: Float[np.ndarray, "n d"], box: Box) -> Bool[np.ndarray, " n"]:
+def is_within_numeric_range(points: Float[np.ndarray, "n d"], box: Box) -> Bool[np.ndarray, " n"]:
     """Which points are finite, and within 1e12 widths of the box in every dimension: beside
     farther ones float32 cannot tell those in the box from each other.
     """

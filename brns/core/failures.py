@@ -18,7 +18,7 @@ def copy_parents_where_failed(children: Population, parents: Population) -> Popu
     )
 
 
-def rank_failed_last(union: Population) -> Population:
+def lower_failed_scores(union: Population) -> Population:
     """The union, of which those who failed are no better than the last of the others."""
 
     def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:

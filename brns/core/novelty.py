@@ -59,7 +59,7 @@ def update_estimator(
         return estimator.update(state, generation, key)
 
 
-def init_estimator(
+def init_and_score_founders(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
     """The founders with their novelty, and the estimator's state before it learns them."""

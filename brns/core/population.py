@@ -12,7 +12,7 @@ from brns.core.box import as_real_array
 T = TypeVar("T")
 
 
-def format_columns(rows: Any) -> str:
+def format_types_and_shapes(rows: Any) -> str:
     """Columns with types and shapes in place of numbers: `descriptor=f32[100,2]`."""
     return eqx.tree_pformat(rows, width=10_000)
 
@@ -29,7 +29,7 @@ class Evaluation(NamedTuple):
     failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
     """who could not be evaluated: never learned, never selected;
     the rest of such a row may be anything"""
-    __repr__ = format_columns
+    __repr__ = format_types_and_shapes
 
 
 class Population(NamedTuple):
@@ -60,7 +60,7 @@ class Population(NamedTuple):
     """the generation of birth; 0 for founders"""
     failed: Bool[Array, " n"]
     """who could not be evaluated: offspring, never survivors; what they did is NaN in a record"""
-    __repr__ = format_columns
+    __repr__ = format_types_and_shapes
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, born: Any = 0, first: Any = 0) -> "Population":
@@ -98,7 +98,7 @@ class Generation(NamedTuple):
     parents: Population
     offspring: Population
     survivors: Population
-    __repr__ = format_columns
+    __repr__ = format_types_and_shapes
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, number: int) -> "Generation":

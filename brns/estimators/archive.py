@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
 from brns.core.population import take, unite
 from brns.estimators.neighbours import References, nearest_squared_distances
@@ -65,7 +65,7 @@ class ArchiveKNN(eqx.Module):
     or least novel at entry"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(
             self,
             k=(self.k >= 1, "at least 1"),
@@ -109,7 +109,7 @@ class ArchiveKNN(eqx.Module):
         """The archive with `additions` individuals more; see `NoveltyEstimator.update`."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
-        eligible = _is_living(everyone) & ~_isin(everyone.id, state.id)
+        eligible = _is_valid(everyone) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = (
@@ -121,7 +121,7 @@ class ArchiveKNN(eqx.Module):
 
         rows = jnp.where(
             eligible[selected],
-            self._choose_rows(state, key_removal, selected.shape[0]),
+            self._choose_archive_slots(state, key_removal, selected.shape[0]),
             self.capacity,
         )
         entrants = take(everyone, selected)
@@ -133,7 +133,7 @@ class ArchiveKNN(eqx.Module):
             lambda column, new: column.at[rows].set(new, mode="drop"), state, entries
         )
 
-    def _choose_rows(
+    def _choose_archive_slots(
         self, state: Archive, key: Key[Array, ""], number: int
     ) -> Int[Array, " number"]:
         """The rows that entries take: empty ones in order, then those that the rule vacates."""
@@ -159,7 +159,7 @@ class PopulationKNN(eqx.Module):
     """nearest neighbours; paper, section 5"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(self, k=(self.k >= 1, "at least 1"))
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:
@@ -207,7 +207,7 @@ def _choose_length_unit(
     return jnp.where(usual, 1.0, jnp.ldexp(jnp.float32(1), jnp.frexp(largest)[1]))
 
 
-def _is_living(population: Population) -> Bool[Array, " n"]:
+def _is_valid(population: Population) -> Bool[Array, " n"]:
     return _is_finite(population.descriptor) & ~population.failed
 
 
@@ -217,7 +217,7 @@ def _compute_sparseness(
     population: Population,
     archived: References | None = None,
 ) -> Float[Array, " n"]:
-    living = _is_living(population)
+    living = _is_valid(population)
     references = References(population.descriptor, living)
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)

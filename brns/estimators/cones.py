@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from brns.estimators.features import draw_axes
+from brns.estimators.features import draw_axis_subsets
 
 MOST_GROUPS = 4  # of directions that a table has; by turns one has two, three and four
 DIRECTIONS = 16  # of a group
@@ -31,7 +31,7 @@ def draw_cone_hashes(key: Key[Array, ""], tables: int, directions: int) -> Cones
     """
     choose, place, row = jax.random.split(key, 3)
     number = min(DIRECTIONS, directions)
-    axis = draw_axes(choose, tables * MOST_GROUPS, directions, number)
+    axis = draw_axis_subsets(choose, tables * MOST_GROUPS, directions, number)
     axis = axis.reshape(tables, MOST_GROUPS, number)
     shift = SPREAD * jax.random.normal(place, axis.shape, jnp.float32)
     groups = 2 + np.arange(tables) % (MOST_GROUPS - 1)
@@ -40,7 +40,7 @@ def draw_cone_hashes(key: Key[Array, ""], tables: int, directions: int) -> Cones
     return Cones(axis, shift, multiplier)
 
 
-def hash_cross_polytopes(
+def hash_projections_to_cones(
     cones: Cones,
     along: Float[Array, "axes n"],
     unit: Float[Array, " axes"],

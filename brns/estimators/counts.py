@@ -9,16 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
-from brns.estimators.cones import Cones, draw_cone_hashes, hash_cross_polytopes
+from brns.estimators.cones import Cones, draw_cone_hashes, hash_projections_to_cones
 from brns.estimators.features import (
     Frame,
     check_have_learned,
     check_mergeable,
-    draw_axes,
-    fit_normalization,
+    draw_axis_subsets,
+    fit_frame_to_founders,
     frame_from_box,
     mask_not_learned,
 )
@@ -133,7 +133,7 @@ class VisitCounts(eqx.Module):
     of embeddings better (AUC 0.98 for 0.89), but some searches stay near their founders"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         finest, coarsest = self.cell_sizes
         check_settings(
             self,
@@ -162,8 +162,8 @@ class VisitCounts(eqx.Module):
         blocks = max(1, direction.shape[1] // d)
         number = jnp.arange(total - cones, dtype=jnp.int32)
         first = d + number // 2 % blocks * d  # of the directions that one grid's axes are among
-        turned = draw_axes(choose_turned, total - cones, min(d, DIRECTIONS), axes)
-        coordinates = draw_axes(choose, total - cones, d, axes)
+        turned = draw_axis_subsets(choose_turned, total - cones, min(d, DIRECTIONS), axes)
+        coordinates = draw_axis_subsets(choose, total - cones, d, axes)
         axis = jnp.where(number[:, None] % 2, first[:, None] + turned, coordinates)
         shift = jax.random.uniform(place, axis.shape, jnp.float32)
         multiplier = jax.random.bits(row, axis.shape, jnp.uint32) | 1
@@ -179,7 +179,7 @@ class VisitCounts(eqx.Module):
 
         Whoever of the population is not learned yet counts as a visit.
         """
-        novelty = self._compute_rarity(self._count_new(state, population), descriptors)
+        novelty = self._compute_rarity(self._add_new_visits(state, population), descriptors)
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
 
     def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -199,10 +199,10 @@ class VisitCounts(eqx.Module):
         `NoveltyEstimator.update`.
         """
         # In the order in which the loop scored them, so that the compiler does both at once.
-        state = self._count_new(state, unite(generation.parents, generation.offspring))
+        state = self._add_new_visits(state, unite(generation.parents, generation.offspring))
         return state._replace(newest=jnp.max(generation.offspring.born))
 
-    def island(self, state: Counts) -> Counts:
+    def start_island(self, state: Counts) -> Counts:
         """A state that has counted nothing, with the grids of `state`: islands' can be merged.
 
         It begins a new search, or goes on with the one that `state` is from, whose population does
@@ -216,13 +216,13 @@ class VisitCounts(eqx.Module):
         """
         return state._replace(visits=jnp.zeros_like(state.visits), seen=jnp.int32(0))
 
-    def merge(self, states: Sequence[Counts], since: Counts | None = None) -> tuple[Counts, ...]:
+    def merge(self, states: Sequence[Counts], ancestor: Counts | None = None) -> tuple[Counts, ...]:
         """What several searches have visited: counts are added, whatever the order.
 
         Args:
-            states: of searches that began from `island(state)` or from one another, each at a
+            states: of searches that began from `start_island(state)` or from one another, each at a
                 generation of its own.
-            since: the state from which all of them went on; what it holds counts once.
+            ancestor: the state from which all of them went on; what it holds counts once.
 
         Returns:
             A state for each search to go on with. They differ only in whom that search has learned.
@@ -230,13 +230,13 @@ class VisitCounts(eqx.Module):
         Raises:
             ValueError: where states do not share grids and scale, or one has learned nothing.
         """
-        check_have_learned(states, since)
-        common = self.island(states[0]) if since is None else since
+        check_have_learned(states, ancestor)
+        common = self.start_island(states[0]) if ancestor is None else ancestor
         everyone = [*states, common]
         check_mergeable([(state.grids, state.frame, state.visits.shape) for state in everyone])
         gains = [self.subtract(state, common) for state in states]
         if any((gain.visits < 0).any() for gain in gains):
-            raise ValueError("since must be a state from which all went on; one lacks its visits")
+            raise ValueError("ancestor must be a state from which all went on; one lacks its visits")
         visits = common.visits + sum(gain.visits for gain in gains)
         seen = common.seen + sum(gain.seen for gain in gains)
         return tuple(state._replace(visits=visits, seen=seen) for state in states)
@@ -289,10 +289,10 @@ class VisitCounts(eqx.Module):
         total = jnp.sum(roots, axis=0, dtype=jnp.int32).astype(jnp.float32)
         return jnp.minimum(total / np.float32(len(visits) * table[0]), 1.0) ** 2
 
-    def _count_new(self, state: Counts, population: Population) -> Counts:
+    def _add_new_visits(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
         new = mask_not_learned(state.seen, state.newest, population).astype(jnp.int32)
-        state = state._replace(frame=fit_normalization(state.frame, population))
+        state = state._replace(frame=fit_frame_to_founders(state.frame, population))
         counters = self._find_counter_indices(state, population.descriptor)
         visits = state.visits.at[counters].add(new, mode="promise_in_bounds")
         seen = state.seen + jnp.sum(new, dtype=jnp.int32)
@@ -317,7 +317,7 @@ class VisitCounts(eqx.Module):
         # Grid by grid, since the counters of one are in a processor's nearest cache.
         mixed = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
         if len(grids.cones.axis):
-            cones = hash_cross_polytopes(
+            cones = hash_projections_to_cones(
                 grids.cones, along, scales.unit, _measure_founders_spread(frame) / 3**0.5
             )
             mixed = jnp.concatenate([mixed, cones])

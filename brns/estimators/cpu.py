@@ -20,7 +20,7 @@ solve_transposed = sequential_vmap(
 
 
 @cache
-def one_blas_thread() -> None:
+def limit_blas_to_one_thread() -> None:
     """Let SciPy's OpenBLAS, by which JAX factors matrices on a CPU, use one thread here."""
     # Its threads wait for each other by spinning: at 256 features a second core is kept busy, and a
     # generation takes no less time. Their number would also change bits. Where the environment

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators import cpu
@@ -20,7 +20,7 @@ from brns.estimators.features import (
     Frame,
     check_have_learned,
     check_mergeable,
-    fit_normalization,
+    fit_frame_to_founders,
     frame_from_box,
     mask_not_learned,
     normalize_descriptors,
@@ -82,7 +82,7 @@ class ExactRecognition(eqx.Module):
     sees the box as [-1, 1]^d; `size` and `frequencies` play no part then"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         low, high = self.frequencies
         check_settings(
             self,
@@ -105,13 +105,13 @@ class ExactRecognition(eqx.Module):
             ValueError: where the features of an `encoder` are not finite, too large or of no shape
                 `(n, m)`.
         """
-        cpu.one_blas_thread()
+        cpu.limit_blas_to_one_thread()
         d = space.dimension
         if self.encoder is None:
             features, m = Cosines(d, self.size, *self.frequencies, key), self.size
         else:
             features, m = init_weights(self.encoder, d, DEPTH, key)
-            self._check_size(self.encoder, d)
+            self._check_feature_norm(self.encoder, d)
         return ExactState(features, frame_from_box(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
 
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
@@ -129,7 +129,7 @@ class ExactRecognition(eqx.Module):
 
         It counts all that was learned, and whoever of the population is not learned yet.
         """
-        state = state._replace(frame=fit_normalization(state.frame, population))
+        state = state._replace(frame=fit_frame_to_founders(state.frame, population))
         rows, _ = self._project_and_mask_new(state, population)
         return posterior_variance(
             self.embed(state, descriptors) @ state.root.T, rows, self.regularization
@@ -145,7 +145,7 @@ class ExactRecognition(eqx.Module):
         everyone = unite(generation.parents, generation.offspring)
         if self.forgetting < 1:
             state = state._replace(root=decay_inverse_root(state.root, self.forgetting))
-        state = state._replace(frame=fit_normalization(state.frame, everyone))
+        state = state._replace(frame=fit_frame_to_founders(state.frame, everyone))
         rows, new = self._project_and_mask_new(state, everyone)
         return state._replace(
             root=update_inverse_root(state.root, rows, self.regularization),
@@ -163,7 +163,7 @@ class ExactRecognition(eqx.Module):
         )
         return jnp.where(new[:, None], rows, 0.0), new
 
-    def island(self, state: ExactState) -> ExactState:
+    def start_island(self, state: ExactState) -> ExactState:
         """A state that has seen nothing, with the features and the scale of `state`:
         those of islands can be merged.
 
@@ -179,16 +179,16 @@ class ExactRecognition(eqx.Module):
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
     def merge(
-        self, states: Sequence[ExactState], since: ExactState | None = None
+        self, states: Sequence[ExactState], ancestor: ExactState | None = None
     ) -> tuple[ExactState, ...]:
         r"""What several searches have seen, $A = A_1 + A_2 + \dots$, whatever the order.
 
         Computed in float64.
 
         Args:
-            states: of searches that began from `island(state)` or from one another, each at a
+            states: of searches that began from `start_island(state)` or from one another, each at a
                 generation of its own.
-            since: the state from which all of them went on; what it holds counts once. By default
+            ancestor: the state from which all of them went on; what it holds counts once. By default
                 they share $\lambda I$ alone.
 
         Returns:
@@ -196,14 +196,14 @@ class ExactRecognition(eqx.Module):
 
         Raises:
             ValueError: where states differ in features, box or scale, or one has learned nothing;
-                for `since` with `forgetting` below 1.
+                for `ancestor` with `forgetting` below 1.
         """
-        if since is not None and self.forgetting < 1:
+        if ancestor is not None and self.forgetting < 1:
             raise ValueError(
-                "what states have in common fades with forgetting < 1; leave out `since`"
+                "what states have in common fades with forgetting < 1; leave out `ancestor`"
             )
-        check_have_learned(states, since)
-        common = self.island(states[0]) if since is None else since
+        check_have_learned(states, ancestor)
+        common = self.start_island(states[0]) if ancestor is None else ancestor
         everyone = [*states, common]
         check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])
         precision = _compute_precision_matrix(common)
@@ -214,7 +214,7 @@ class ExactRecognition(eqx.Module):
         seen = jnp.int32(common.seen + sum(state.seen - common.seen for state in states))
         return tuple(state._replace(root=root, seen=seen) for state in states)
 
-    def _check_size(self, encoder: Callable[..., Any], d: int) -> None:
+    def _check_feature_norm(self, encoder: Callable[..., Any], d: int) -> None:
         with (
             jax.ensure_compile_time_eval()
         ):  # one drawn and tried now, so that what is wrong is said before the run

@@ -43,7 +43,7 @@ def frame_from_box(space: Box) -> Frame:
     )
 
 
-def fit_normalization(frame: Frame, population: Population) -> Frame:
+def fit_frame_to_founders(frame: Frame, population: Population) -> Frame:
     """Center and scale taken, once, from the founders: their mean,
     and three times their root mean variance.
 
@@ -71,7 +71,9 @@ def normalize_descriptors(frame: Frame, descriptors: Float[Array, "n d"]) -> Flo
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
-def draw_axes(key: Key[Array, ""], times: int, number: int, axes: int) -> Int[Array, "times axes"]:
+def draw_axis_subsets(
+    key: Key[Array, ""], times: int, number: int, axes: int
+) -> Int[Array, "times axes"]:
     """Each of `times` rows has some of the first numbers, drawn without replacement."""
     if not times:  # of which JAX's generator rbg can draw none
         return jnp.zeros((0, axes), jnp.int32)
@@ -92,13 +94,13 @@ def mask_not_learned(
     return new & ~population.failed & jnp.all(jnp.isfinite(population.descriptor), axis=1)
 
 
-def check_have_learned(states: Sequence[Any], since: Any = None) -> None:
+def check_have_learned(states: Sequence[Any], ancestor: Any = None) -> None:
     """Check that there are states to merge, and that each has learned something: who lives in a
     search before its first update would count for old in a merged state.
 
     Raises:
         ValueError: where there is none, or one that is no state, has learned nothing, or less than
-            `since`.
+            `ancestor`.
     """
     if not isinstance(states, Sequence):
         raise ValueError(f"merge needs a list of states; got {type(states).__name__}")
@@ -115,10 +117,10 @@ def check_have_learned(states: Sequence[Any], since: Any = None) -> None:
                 f"merge needs states that have learned something; number {number} has not: leave "
                 "it out until its next generation"
             )
-        if since is not None and state.seen < since.seen:
+        if ancestor is not None and state.seen < ancestor.seen:
             raise ValueError(
-                f"since must be a state from which all went on; number {number} has seen "
-                f"{state.seen} behaviors, since {since.seen}"
+                f"ancestor must be a state from which all went on; number {number} has seen "
+                f"{state.seen} behaviors, ancestor {ancestor.seen}"
             )
 
 
@@ -132,7 +134,7 @@ def check_mergeable(shared: Sequence[PyTree]) -> None:
         if not eqx.tree_equal(shared[0], each):
             raise ValueError(
                 f"merged states must share features, box and scale; the first and number {number} "
-                "do not. Begin the others from estimator.island(state) of an updated state"
+                "do not. Begin the others from estimator.start_island(state) of an updated state"
             )
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
 from brns.core.population import unite
 from brns.estimators.encoder import WIDEST_LAYER, Encoder, build_encoder, init_weights
@@ -82,7 +82,7 @@ class BehaviorRecognition(eqx.Module):
     weights (docs/encoders). `embedding`, `width` and `initialisation` play no part then"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(
             self,
             embedding=(
@@ -215,7 +215,7 @@ class BehaviorRecognition(eqx.Module):
             ranks = jnp.where(present, jax.random.uniform(key, (self.epochs, total)), 2.0)
             return jnp.argsort(ranks, axis=1)
 
-        def gathered() -> Int[Array, "epochs total"]:
+        def order_present_rows() -> Int[Array, "epochs total"]:
             order = jnp.flatnonzero(present, size=total, fill_value=0)
             return jnp.broadcast_to(order, (self.epochs, total))
 
@@ -226,7 +226,7 @@ class BehaviorRecognition(eqx.Module):
 
         # In a single batch the order of the rows changes nothing,
         # and drawing one is a fifth of the cost at d = 2.
-        orders = jax.lax.cond(steps > 1, shuffled, gathered)
+        orders = jax.lax.cond(steps > 1, shuffled, order_present_rows)
         orders = jnp.pad(orders, ((0, 0), (0, -total % rows)))
 
         def descend(i, carry):
@@ -250,7 +250,7 @@ class BehaviorRecognition(eqx.Module):
             self._build_encoder(state.target, 0),
         )
 
-        def mean_error(predictor, points):
+        def negative_mean_error(predictor, points):
             return -jnp.mean(
                 self._compute_error(predictor, points, target(points))
             )  # which falls where M rises
@@ -258,7 +258,9 @@ class BehaviorRecognition(eqx.Module):
         def ascend(carry, key):
             predictor, optimiser = carry
             points = _scale_inputs(state, space.uniform(key, self.divergence_batch))
-            change, optimiser = adam.update(jax.grad(mean_error)(predictor, points), optimiser)
+            change, optimiser = adam.update(
+                jax.grad(negative_mean_error)(predictor, points), optimiser
+            )
             return (optax.apply_updates(predictor, change), optimiser), None
 
         start = (state.predictor, adam.init(state.predictor))

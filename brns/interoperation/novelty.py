@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from brns.checks.generations import check_structure
 from brns.checks.parts import LIMIT, check_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
-from brns.core.box import FARTHEST, as_real_array, is_in_reach
+from brns.core.box import FARTHEST, as_real_array, is_within_numeric_range
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
@@ -102,7 +102,7 @@ class Novelty:
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
-            state, numbers = self.state, self._batch_numbers(living)
+            state, numbers = self.state, self._collect_batch_counters(living)
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
         novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
@@ -137,7 +137,7 @@ class Novelty:
             batch = (
                 self._pad_to_power_of_two(rows),
                 self._pad_to_power_of_two(scores),
-                self._batch_numbers(rows),
+                self._collect_batch_counters(rows),
             )
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
@@ -207,14 +207,14 @@ class Novelty:
             raise ValueError(
                 f"{name} must have shape (n, {self.space.dimension}); got {rows.shape}"
             )
-        if (far := ~is_in_reach(rows, self.space)).any():
+        if (far := ~is_within_numeric_range(rows, self.space)).any():
             raise ValueError(
                 f"{name} must be finite, and within {FARTHEST:g} widths of the space; got "
                 f"{far.sum()} rows that are not, the first of them row {np.argmax(far)}"
             )
         return rows
 
-    def _batch_numbers(self, rows: np.ndarray) -> np.ndarray:
+    def _collect_batch_counters(self, rows: np.ndarray) -> np.ndarray:
         """How many rows there are, the next batch's number, and how many were learned before."""
         return np.array([len(rows), self.batches + 1, self.learned], np.int32)
 

@@ -136,10 +136,10 @@ def of_record(
     else:
         points = evaluated_column(record, "descriptor")
     space = record.behavior_space
-    return cumulative_coverage(points, space, cells_of(space, shape))
+    return cumulative_coverage(points, space, resolve_grid_shape(space, shape))
 
 
-def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
+def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
     """The number of cells in each dimension.
 
     Args:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box
 from brns.core.box import as_real_array
 
@@ -36,7 +36,7 @@ class LayerFounders(eqx.Module):
     The ant's is [29, 10, 10, 10, 8]"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(
             self,
             sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),

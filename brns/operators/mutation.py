@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.checks.generations import check_recombined
-from brns.checks.parts import check_part, check_settings, check_types
+from brns.checks.parts import check_part, check_setting_types, check_settings
 from brns.core import Box, Mutation, Recombination
 from brns.core.evaluation import check_shape
 from brns.settings.differences import short_repr
@@ -35,7 +35,7 @@ class PolynomialMutation(eqx.Module):
     evenly on a logarithmic axis from one gene of p to all"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         rate = self.rate is None or 0 <= self.rate <= 1
         check_settings(
             self,
@@ -72,7 +72,7 @@ class GaussianMutation(eqx.Module):
     """probability that a gene mutates"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         sigma = 0 < self.sigma < math.inf
         check_settings(
             self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1")
@@ -110,7 +110,7 @@ class IsoLineDD(eqx.Module):
     Vassiliades & Mouret"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         if (
             min(self.sigma_iso, self.sigma_line) < 0
             or not 0 < self.sigma_iso + self.sigma_line < math.inf
@@ -161,7 +161,7 @@ class Crossover(eqx.Module):
     """how many genes mutate afterwards, on average"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         points = self.points is None or self.points >= 1
         mutated = 0 <= self.mutated < math.inf
         check_settings(
@@ -223,7 +223,7 @@ class MixedMutation(eqx.Module):
     """alpha, how quickly credit follows"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         several = isinstance(self.operators, tuple | list) and 1 <= len(self.operators) <= 127
         check_settings(
             self,

@@ -122,7 +122,7 @@ def coverage(
     """Cumulative coverage; cells are by default halved as long as a method covers most of them."""
     groups = methods(records)
     space = next(iter(groups.values()))[0].behavior_space
-    cells = tuple(coverages.cells_of(space, shape))
+    cells = tuple(coverages.resolve_grid_shape(space, shape))
     who = "survivors" if individuals == "survivors" else "all evaluated"
     while True:
         statistic = partial(coverages.of_record, shape=cells, individuals=individuals)

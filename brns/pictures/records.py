@@ -8,7 +8,7 @@ import numpy as np
 
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
-from brns.metrics.coverage import cells_of
+from brns.metrics.coverage import resolve_grid_shape
 from brns.metrics.recorded import evaluated_column, require_states
 from brns.runs.record import Record
 from brns.settings.differences import find_differences, format_diff, format_overrides
@@ -165,7 +165,7 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 def uniformity_of_archive_or_novelty(record: Record) -> np.ndarray:
     """Figure 3f of one run, in the generations kept; NaN where an archive is empty."""
     space = record.behavior_space
-    cells = cells_of(space, None)
+    cells = resolve_grid_shape(space, None)
     distances = []
     for generation in require_states(record, "uniformity"):
         entries = archive_entries(record, generation)

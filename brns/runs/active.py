@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from brns.checks.generations import check_state
+from brns.checks.generations import check_state_not_nan
 from brns.core import Generation
 from brns.core.population import initial_generation
 from brns.runs import metadata, remaking
@@ -137,7 +137,7 @@ class ActiveRun:
         all until now. The state before it is removed, where the stride does not keep it.
         """
         record, number = self.record, int(state.generation)
-        check_state(number, state.estimator)
+        check_state_not_nan(number, state.estimator)
         record.store.sync_generations(range(self.stored + 1, number + 1))
         record.write("states", number, flatten_by_name(compact_state(self.search, state.estimator)))
         if self.stored % record.checkpoint_every:

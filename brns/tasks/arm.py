@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Evaluation
 from brns.tasks.scene import Scene, make_plain_scene
 
@@ -44,7 +44,7 @@ class PlanarArm(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         lengths = (1.0,) * self.joints if self.lengths is None else self.lengths
         fit = len(lengths) == self.joints and all(length > 0 for length in lengths)
         check_settings(self, lengths=(fit, f"as many numbers above 0 as joints, {self.joints}"))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 
 
 class Bounds(NamedTuple):
@@ -49,7 +49,7 @@ class Waypoints(eqx.Module):
     """which numbers of a flattened observation, such as `(0, 1)`; by default all"""
 
     def __post_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(self, moments=(self.moments >= 1, "at least 1"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
@@ -80,7 +80,7 @@ class Statistic(eqx.Module):
     """which numbers of a flattened observation or action, such as `(0, 1)`; by default all"""
 
     def __post_init__(self):
-        check_types(self)
+        check_setting_types(self)
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The statistic of each selected number in an episode."""
@@ -117,7 +117,7 @@ class Joined(eqx.Module):
     """functions of an episode"""
 
     def __post_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(self, parts=(len(self.parts) >= 1, "at least one"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.policy import FeedForward
@@ -37,7 +37,7 @@ class MountainCar(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(self, steps=(self.steps >= 1, "at least 1"))
 
     @property

@@ -24,9 +24,9 @@ import numpy as np
 from jaxtyping import Array, Key, UInt32
 
 from brns.checks.generations import SKIP
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Evaluation, Task
-from brns.core.box import is_in_reach
+from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
 from brns.settings.sources import describe_code
 from brns.tasks import worker
@@ -70,7 +70,7 @@ class Chunked(Wrapper):
     traceable = False
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         submits = hasattr(self.executor, "submit") and not isinstance(self.executor, type)
         check_settings(
             self,
@@ -260,7 +260,9 @@ class Batch:
         for row in rows.start + np.flatnonzero(part.failed):
             self.reasons[int(row)] = worker.MARKED
         if finite:
-            sound = is_in_reach(np.asarray(part.descriptor), self.space) & np.isfinite(part.fitness)
+            sound = is_within_numeric_range(np.asarray(part.descriptor), self.space) & np.isfinite(
+                part.fitness
+            )
             for row in rows.start + np.flatnonzero(~sound & ~np.asarray(part.failed)):
                 numbers = np.append(self.columns.descriptor[row], self.columns.fitness[row])
                 self.fail(int(row), f"a descriptor or fitness not finite or too far: {numbers}")

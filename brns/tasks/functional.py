@@ -12,7 +12,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import NOT_JAX, check_settings, check_types
+from brns.checks.parts import NOT_JAX, check_setting_types, check_settings
 from brns.core import Box, Evaluation
 from brns.settings.description import part_to_json as described
 from brns.tasks.behaviors import Waypoints
@@ -77,7 +77,7 @@ class JaxEnvironmentTask(eqx.Module):
     traceable = True
 
     def __post_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(self, steps=(self.steps >= 1, "at least 1"))
         try:
             actions = operator.index(self.env.action_size)

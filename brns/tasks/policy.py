@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box
 
 Rows = Array | np.ndarray
@@ -36,7 +36,7 @@ class FeedForward(eqx.Module):
     """tanh on the output too, so that actions lie in [-1, 1]"""
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         check_settings(
             self,
             sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Evaluation
 
 BOUND = 5.12
@@ -34,7 +34,7 @@ class LinearProjection(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         divides = self.measures >= 1 and self.genes >= 1 and self.genes % self.measures == 0
         check_settings(self, measures=(divides, f"a divisor of genes={self.genes}"))
 

@@ -17,9 +17,9 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
-from brns.cli.conclusion import count_errors, interpret_measures
-from brns.cli.sources import parse_class_settings, settings_of
-from brns.cli.user_code import make_default_out, tell_resume_command
+from brns.cli.conclusion import format_error_counts, interpret_measures
+from brns.cli.sources import read_settings_from_source, settings_of
+from brns.cli.user_code import make_default_out, suggest_resume_command
 from brns.metrics.measures import summary
 from brns.settings.configuration import settings
 from brns.settings.parts import PARTS
@@ -65,11 +65,11 @@ def test_failures_are_counted_by_error():
         "a descriptor that is not finite: [nan 1.0]",
         "a descriptor that is not finite: [nan 2.25]",
     ]
-    assert count_errors(texts) == (
+    assert format_error_counts(texts) == (
         "4 such as RuntimeError: lost at 0.5, 3 ZeroDivisionError, "
         "2 such as a descriptor that is not finite: [nan 1.0], and 1 more"
     )
-    assert count_errors(texts[:1]) == "1 took more than timeout=2.0 seconds, and was killed"
+    assert format_error_counts(texts[:1]) == "1 took more than timeout=2.0 seconds, and was killed"
 
 
 def test_several_runs_and_a_folder_of_runs_are_shown(folder, tmp_path):
@@ -115,7 +115,10 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("a simulator's")])
 def test_ctrl_c_says_how_to_go_on_and_an_error_too(folder, error):
-    with pytest.raises(type(error)) as ended, tell_resume_command(folder / RUN, ["my_task:search"]):
+    with (
+        pytest.raises(type(error)) as ended,
+        suggest_resume_command(folder / RUN, ["my_task:search"]),
+    ):
         raise error
     words = [*ended.value.args, *getattr(ended.value, "__notes__", ())]
     assert words[-1].endswith(f"brns resume {folder / RUN} --search my_task:search")
@@ -156,7 +159,7 @@ def test_settings_read_without_an_import_are_those_of_the_classes():
         defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
         expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
         assert settings_of(part) == expected
-    sizes = parse_class_settings("NoveltySearch")
+    sizes = read_settings_from_source("NoveltySearch")
     assert list(sizes) == list(settings(brns.NoveltySearch))
     assert sizes["population_size"].default == 100
 

@@ -19,7 +19,7 @@ from worlds import HostIdentity, Identity
 
 import brns
 from brns.comparison import page
-from brns.comparison.measure import POINTS, MethodResult, generations_at_points, run_method
+from brns.comparison.measure import POINTS, MethodResult, generations_at_fractions, run_method
 from brns.comparison.statistics import Comparison, bootstrap_interval, judge
 from brns.comparison.worlds import SUITE, Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
@@ -82,7 +82,7 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
         for points in evaluated_column(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
-        assert_array_equal(facts.covered[seed], np.array(covered)[generations_at_points(12)])
+        assert_array_equal(facts.covered[seed], np.array(covered)[generations_at_fractions(12)])
         solved = [g for g, rows in enumerate(evaluated_column(record, "solved")) if rows.any()]
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
@@ -237,7 +237,7 @@ def test_the_picture_has_evaluations_the_looks_and_the_width_that_is_asked_for(c
     figure = page.draw_comparison(compared.worlds, compared.results, width="column")
     assert figure.get_figwidth() == 3.5
     _, archive = figure.axes[0].lines
-    assert_array_equal(archive.get_xdata(), 8 + 6 * np.array(generations_at_points(12)))
+    assert_array_equal(archive.get_xdata(), 8 + 6 * np.array(generations_at_fractions(12)))
     assert (archive.get_label(), archive.get_color()) == ("archive", LOOKS["archive"].color)
 
 
@@ -309,7 +309,7 @@ def test_an_interval_by_hand():
     low, high = np.array([10.0, 20.0]), np.array([30.0, 60.0])
     pairs = [(low, low), (high, low)]
     assert bootstrap_interval(pairs) == pytest.approx((2, 2))
-    assert bootstrap_interval(pairs, of_worlds=True) == pytest.approx((1, 3))
+    assert bootstrap_interval(pairs, resample_worlds=True) == pytest.approx((1, 3))
     # Of 2 seeds, that cover 1 and 3 of 1, a quarter of the draws has mean 1 and a quarter 3.
     assert bootstrap_interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
 
@@ -332,7 +332,7 @@ def test_the_table_counts_a_world_once():
     covered = np.mean([104.5 / reachable for reachable in (533, 400, 400)])
     assert archive == ["archive", f"{covered:.1%}", "", "", ""]
     assert every[2:] == ["1.10 (1.10 to 1.10)", "1.00 to 1.20", "2 / 0 / 1"]
-    untouched = found.summary_of(found.untouched)[-1]
+    untouched = found.summary_of(found.untuned_worlds)[-1]
     assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
     assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"

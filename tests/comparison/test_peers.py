@@ -10,8 +10,8 @@ from worlds import HostIdentity
 
 import brns
 from brns.comparison import peers
-from brns.comparison.measure import generations_at_points, run_method
-from brns.comparison.run import _cross_with_operators
+from brns.comparison.measure import generations_at_fractions, run_method
+from brns.comparison.run import _pair_estimators_with_operators
 from brns.comparison.worlds import Cells, make_world_of_task
 
 pytest.importorskip("ribs")
@@ -114,7 +114,7 @@ def test_a_peer_covers_what_a_loop_of_pyribs_covers(name, scheduler):
     facts = run_method(own, make_world_of_task(own.task, 8, GENERATIONS, CELLS), [SEED], peer=peer)
     founders = own.init(jax.random.key(SEED)).population
     covered = literal(scheduler(np.asarray(founders.fitness)), np.asarray(founders.genotype))
-    assert_array_equal(facts.covered[0], np.array(covered)[generations_at_points(GENERATIONS)])
+    assert_array_equal(facts.covered[0], np.array(covered)[generations_at_fractions(GENERATIONS)])
     assert covered[0] < covered[-1]
 
 
@@ -155,7 +155,7 @@ def test_what_a_peer_does_not_know_is_left_empty(compared):
 def test_operators_are_for_estimators_alone():
     mutations = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
     ours = ["near, polynomial", "near, mixed"]
-    assert list(_cross_with_operators(METHODS, mutations)) == [*ours, "MAP-Elites", "own"]
+    assert list(_pair_estimators_with_operators(METHODS, mutations)) == [*ours, "MAP-Elites", "own"]
 
 
 def test_without_pyribs_the_extra_is_named(tmp_path, monkeypatch):

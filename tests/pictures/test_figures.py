@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import ArchiveKNN, NoveltySearch, Record, pictures
 from brns.core import Population
-from brns.core.novelty import init_estimator
+from brns.core.novelty import init_and_score_founders
 from brns.metrics import coverage, cycling, dynamics, recorded, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures import draw
@@ -244,7 +244,9 @@ def ant_run(path, seed, reach):
     people = Population.from_descriptors(steps.reshape(3, 32))
     people = people._replace(genotype=np.zeros((3, 608), np.float32))
     space, key = search.task.behavior_space, jax.random.key(seed)
-    people, estimator = eqx.filter_jit(init_estimator)(search.estimator, space, people, key)
+    people, estimator = eqx.filter_jit(init_and_score_founders)(
+        search.estimator, space, people, key
+    )
     state = SearchState(jnp.int32(0), people, estimator, search.mixture.initial_credit())
     return ActiveRun.begin(Store(path), facts, search, state, np.zeros((0, 608))).record
 

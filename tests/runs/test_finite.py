@@ -9,7 +9,7 @@ from searches import HOST
 from worlds import HostIdentity
 
 from brns import Record, run
-from brns.checks.generations import check_finite, check_state
+from brns.checks.generations import check_finite, check_state_not_nan
 from brns.core import Population
 from brns.core.population import initial_generation
 from brns.runs.seeds import to_host
@@ -64,6 +64,6 @@ def test_every_column_must_be_numbers(column, source):
 
 
 def test_a_state_may_be_infinite_but_holds_no_nan():
-    check_state(2, {"marks": np.array([np.inf, 0.0])})
+    check_state_not_nan(2, {"marks": np.array([np.inf, 0.0])})
     with pytest.raises(ValueError, match=r"state has 1 NaN after generation 2 \(in marks\)"):
-        check_state(2, {"marks": np.array([np.nan, 0.0])})
+        check_state_not_nan(2, {"marks": np.array([np.nan, 0.0])})

@@ -191,7 +191,7 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
     assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
     with pytest.raises(ValueError, match="4 dimensions has no cells"):
-        coverage.cells_of(boxes[3], None)
+        coverage.resolve_grid_shape(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]
     for box, expected in zip(boxes, shares, strict=True):
         founders = np.tile([[0.0], [0.1], [0.5]], box.dimension)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
@@ -71,7 +71,7 @@ class AntMaze(eqx.Module):
     traceable = False
 
     def __check_init__(self):
-        check_types(self)
+        check_setting_types(self)
         samples = ARENAS[self.arena].samples
         check_settings(
             self,

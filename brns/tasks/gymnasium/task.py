@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_part, check_settings, check_types
+from brns.checks.parts import check_part, check_setting_types, check_settings
 from brns.core import Box, Evaluation
 from brns.core.evaluation import validate_evaluation
 from brns.settings.differences import short_repr
@@ -89,7 +89,7 @@ class GymnasiumTask(eqx.Module):
 
     def __post_init__(self):
         self._worlds = Worlds()
-        check_types(self)
+        check_setting_types(self)
         check_settings(self, steps=(self.steps >= 1, "at least 1"))
         if self.vector and isinstance(self.make_env, str):
             raise ValueError(f"vector=True needs a function of n as make_env; got {self.make_env}")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, UInt
 
-from brns.checks.parts import check_settings, check_types
+from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import (
@@ -74,7 +74,7 @@ class DeceptiveMaze(eqx.Module):
     traceable = True
 
     def __post_init__(self):
-        check_types(self)
+        check_setting_types(self)
         # jit hashes what is no array, and a record keeps it as it is: tuples and text serve both.
         self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
         if isinstance(self.bitmap, np.ndarray):
