@@ -70,7 +70,7 @@ def measure_novelty(estimator: brns.core.NoveltyEstimator, d: int, n: int) -> di
     for _ in range(REPEATS):
         for name, device in devices().items():
             with jax.default_device(device):
-                times[name].append(measure_ms(steps[name], least=0.05).wall)
+                times[name].append(measure_ms(steps[name], min_seconds=0.05).wall)
     return {name: statistics.median(those) for name, those in times.items()}
 
 

@@ -65,7 +65,9 @@ class DoubleArm(eqx.Module):
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> brns.Evaluation:
         arm = brns.PlanarArm(8)
-        tips = [arm.places(genes)[:, -1] for genes in jnp.split(genotypes, 2, axis=1)]
+        tips = [
+            arm.compute_joint_positions(genes)[:, -1] for genes in jnp.split(genotypes, 2, axis=1)
+        ]
         return brns.Evaluation(jnp.concatenate(tips, axis=1))
 
 
@@ -187,10 +189,12 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
         values[name, method] = np.array([by_seed[seed] for seed in range(seeds)])
     worlds = [name for name in WORLDS if np.isfinite(values[name, "archive"]).all()]
     places = [place for place in itertools.product(worlds, SHOWN) if place[1] != "archive"]
-    tests = [significance.paired(values[place], values[place[0], "archive"]) for place in places]
+    tests = [
+        significance.compare_paired(values[place], values[place[0], "archive"]) for place in places
+    ]
     marks = {"higher": "**", "lower": "*"}
     verdicts = {}
-    for place, test in zip(places, significance.corrected(tests), strict=True):
+    for place, test in zip(places, significance.correct_differences(tests), strict=True):
         verdicts[place] = marks.get(test.verdict, "")
     lines = [["world", "half", *SHOWN]]
     for name in worlds:
@@ -279,7 +283,7 @@ def main() -> None:
     rows = measure(asked.seeds, asked.out.with_suffix(".csv"))
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     tests = len(WORLDS) * (len(SHOWN) - 1)
-    enough = significance.enough_seeds(tests)
+    enough = significance.count_seeds_needed(tests)
     few = f"{asked.seeds} seeds are too few to test; {enough} are enough."
     blocks = [
         TEXT + (few if asked.seeds < enough else ""),

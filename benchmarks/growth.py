@@ -34,7 +34,13 @@ from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import choose_looks
-from brns.pictures.style import add_legend_below, house_style, label_numbers, line_style, save
+from brns.pictures.style import (
+    add_legend_below,
+    house_style,
+    line_style,
+    save,
+    use_plain_tick_labels,
+)
 from brns.runs.files import write_bytes
 
 SIZES = (100, 1000, 10_000, 100_000)
@@ -120,8 +126,10 @@ def grown(
         call, memory = made(size)
         seconds = math.nan
         if not known or predicted(known, size) < limit:
-            measure_ms(call, least=0)  # compiles
-            seconds = statistics.median(measure_ms(call, least=0.2)[0] for _ in range(3)) / 1000
+            measure_ms(call, min_seconds=0)  # compiles
+            seconds = (
+                statistics.median(measure_ms(call, min_seconds=0.2)[0] for _ in range(3)) / 1000
+            )
             known.append((size, seconds))
         yield Point(grows, method, size, 1000 * seconds, memory)
 
@@ -264,8 +272,8 @@ def picture(points: list[Point]) -> Figure:
             axes[1, column].set_xlabel(grows)
             for row in (0, 1):
                 axes[row, column].set(xscale="log", yscale="log")
-                label_numbers(axes[row, column].xaxis)
-                label_numbers(axes[row, column].yaxis)
+                use_plain_tick_labels(axes[row, column].xaxis)
+                use_plain_tick_labels(axes[row, column].yaxis)
         axes[0, 0].set_ylabel("ms of CPU a generation")
         axes[1, 0].set_ylabel("MB")
         add_legend_below(figure)

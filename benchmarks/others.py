@@ -48,7 +48,7 @@ from brns.comparison.worlds import Cells
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
-from brns.metrics.significance import corrected, paired
+from brns.metrics.significance import compare_paired, correct_differences
 from brns.runs.files import write_bytes
 from brns.runs.provenance import find_commit
 
@@ -344,12 +344,12 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
     covered = {name: by_method(rows, name, measure) for name in names}
     methods = methods_of(rows)
     tests = {
-        (name, method): paired(covered[name][method], covered[name][REFERENCE])
+        (name, method): compare_paired(covered[name][method], covered[name][REFERENCE])
         for name, method in itertools.product(names, methods[1:])
         if covered[name][method]
     }
     marks = {}
-    for place, test in zip(tests, corrected(list(tests.values())), strict=True):
+    for place, test in zip(tests, correct_differences(list(tests.values())), strict=True):
         marks[place] = {"higher": "**", "lower": "*"}.get(test.verdict, "")
     means = np.array(
         [[np.mean(covered[name][method] or np.nan) for name in names] for method in methods]

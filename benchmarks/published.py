@@ -43,7 +43,13 @@ from brns.jit import deterministic_jit
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.records import choose_looks
-from brns.pictures.style import add_legend_below, house_style, label_numbers, line_style, save
+from brns.pictures.style import (
+    add_legend_below,
+    house_style,
+    line_style,
+    save,
+    use_plain_tick_labels,
+)
 from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, format_provenance
 from brns.tasks.projection import BOUND, CENTER
@@ -203,7 +209,7 @@ def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
     # Within +-5.12; pyribs' example has 0 where fitness is from 0 to 100.
     worst = -task.genes * (BOUND + CENTER) ** 2
     ranges, dims = ((cells.low[0], cells.high[0]),) * 2, (cells.side,) * 2
-    terms = peers.Terms(np.zeros(task.genes), INDIVIDUALS, ranges, dims, worst, seed)
+    terms = peers.PeerConfig(np.zeros(task.genes), INDIVIDUALS, ranges, dims, worst, seed)
     seen, visited = jax.jit(cells.visited), np.zeros(cells.side**2, bool)
     scheduler, key = PEERS[method](terms), jax.random.key(seed)
     evaluate = deterministic_jit(task.evaluate)
@@ -306,7 +312,7 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
                     axes.plot(evaluations, run["covered"], label=label, **style)
             axes.set(xscale="log", xlabel="evaluations", ylabel="% of the cells")
             axes.set(title=terms, ylim=(0, 101))
-            label_numbers(axes.xaxis)
+            use_plain_tick_labels(axes.xaxis)
         add_legend_below(figure)
     return figure
 

@@ -226,7 +226,7 @@ class NoveltySearch(eqx.Module):
 
         Args:
             state: of the generation before.
-            key: `keys(run_key, generation)[0]`; another one in every generation.
+            key: `derive_keys(run_key, generation)[0]`; another one in every generation.
 
         Returns:
             Genotypes `(lambda, p)` with their parents and operators.
@@ -234,7 +234,7 @@ class NoveltySearch(eqx.Module):
         _check_key_and_state(self, key, state)
         space = self.task.genotype_space
         with explain_compile_errors("mutate", self.mutate):
-            offspring = draw_offspring(
+            offspring = generate_offspring(
                 self.mixture, space, self.offspring_size, self.tournament, state, key
             )
         check_genotypes_in_box("mutate", self.mutate, offspring.genotype, space)
@@ -413,7 +413,7 @@ _step_jit = deterministic_jit(_step)
 
 
 @deterministic_jit
-def draw_offspring(
+def generate_offspring(
     mixture: MixedMutation,
     space: Box,
     size: int,
@@ -467,7 +467,7 @@ def _tell(
     with explain_compile_errors("select", select):
         rows = select(lower_failed_scores(union), mu)
     check_survivor_rows(select, rows, mu)
-    rows = replace_failed(union, _fill_missing_rows(rows, mu + n))
+    rows = replace_failed(union, _replace_invalid_rows(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     with explain_compile_errors("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
@@ -478,7 +478,7 @@ def _tell(
     return SearchState(jnp.asarray(g, jnp.int32), generation.survivors, after, credit), generation
 
 
-def _fill_missing_rows(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
+def _replace_invalid_rows(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
     """The selected rows, those that there are not replaced by others, which is refused later."""
     rows = jnp.asarray(rows)
     present = (rows >= 0) & (rows < number)

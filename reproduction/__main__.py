@@ -6,7 +6,7 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from brns.tasks.cpu import count_cores, make_one_thread_environment
+from brns.tasks.cpu import count_cores, make_one_thread_variables
 from reproduction import page, pictures
 from reproduction.parts import PARTS, Request
 from reproduction.plan import SCALES
@@ -50,6 +50,6 @@ def write(out: Path) -> Path:
 
 if __name__ == "__main__":
     os.environ |= (
-        make_one_thread_environment()
+        make_one_thread_variables()
     )  # before JAX begins, here and in the processes begun here
     main(sys.argv[1:])

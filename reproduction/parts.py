@@ -109,7 +109,7 @@ def run_all(
     records: dict[str, list[Record]] = {}
     for job in todo:
         records.setdefault(job.name, []).append(Record(job.folder))
-    origins = results.group_by_provenance(
+    origins = results.group_runs_by_provenance(
         (labels[job.name], records[job.name][job.seed]) for job in todo
     )
     return rows, records, {"provenance": collect_provenance(), "made": origins, "scale": scale}

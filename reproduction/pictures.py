@@ -13,17 +13,17 @@ from matplotlib.ticker import FixedLocator, PercentFormatter
 from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
 from brns.pictures.gather_curves import Bars
-from brns.pictures.lines import draw_band, label_line_ends
+from brns.pictures.lines import draw_line_with_band, label_line_ends
 from brns.pictures.paint_curves import append_unequal_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, choose_looks
 from brns.pictures.style import (
     INK,
     add_legend_below,
     house_style,
-    label_numbers,
     line_style,
     new_figure,
     save,
+    use_plain_tick_labels,
     wrap_lines,
 )
 from brns.settings.parts import LOOKS
@@ -120,7 +120,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
             deviation = np.nan_to_num([float(row["deviation"] or 0) for row in rows_of_method])
             band = np.stack([mean, mean - deviation, mean + deviation])
             band = band.clip(min(mean.min(), 0.0), curve.most)
-            draw_band(ax, name, generations, band, looks[method], place / len(methods))
+            draw_line_with_band(ax, name, generations, band, looks[method], place / len(methods))
         if curve.reference is not None:
             ax.axhline(curve.reference, color=INK, lw=0.8, ls=":")
         number = f"{seeds[0]} seeds" if len(set(seeds)) == 1 else "over seeds"
@@ -290,7 +290,7 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
             panel(ax, value)
             for axis in (ax.xaxis, ax.yaxis):
                 if axis.get_scale() == "log":
-                    label_numbers(axis)
+                    use_plain_tick_labels(axis)
             ax.minorticks_off()
         add_legend_below(figure)
     return figure

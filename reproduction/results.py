@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from brns.formatting import format_csv
 from brns.metrics.measures import estimate
 from brns.runs.files import write_bytes
-from brns.runs.provenance import group_by_answer
+from brns.runs.provenance import group_by_provenance
 from brns.runs.record import Record
 from reproduction.numbers import curves
 from reproduction.plan import LABELS
@@ -46,12 +46,12 @@ def summarize_methods(
     }
 
 
-def group_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
+def group_runs_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
     """What the run.json of named runs say of their making, each different answer once, with the
     names as `rows`.
     """
     keys = {"commit", "versions", "device", "xla_flags"}
-    return group_by_answer(
+    return group_by_provenance(
         (name, record.metadata.model_dump(include=keys)) for name, record in runs
     )
 

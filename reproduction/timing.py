@@ -153,7 +153,7 @@ def time_over_generations(session: Session, generations: int) -> None:
         for name, step in steps.items():
             entries = step.entries
             assert name != KNN or entries == GROWTH * g, f"{entries} entries after {g} generations"
-            spent = np.array([measure_ms(step, least=0.0) for _ in range(BLOCK)])
+            spent = np.array([measure_ms(step, min_seconds=0.0) for _ in range(BLOCK)])
             cpu, wall = np.median(spent, axis=0).tolist()
             add(name, step, (cpu, wall), entries)
         if TREE not in done and g % (10 * BLOCK) == 0:

@@ -15,7 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from brns.metrics.significance import LEVEL, by_seed, correct, explain_not_tested, least_p
+from brns.metrics.significance import (
+    LEVEL,
+    compare_shared_seeds,
+    correct_testable_p,
+    explain_not_tested,
+    least_p,
+)
 
 HOLDS, PARTLY, FAILS, UNTESTED = (
     "holds",
@@ -60,7 +66,7 @@ def larger(one: Seeds, other: Seeds) -> Finding:
     """`one` is larger than `other`, seed by seed."""
     if not one or not other:
         return FAILS
-    return [Comparison(*by_seed(one, other))]
+    return [Comparison(*compare_shared_seeds(one, other))]
 
 
 def no_larger(one: Seeds, other: Seeds) -> Finding:
@@ -137,7 +143,7 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
         if not isinstance(finding, str):
             largest.append(max(each.p for each in finding))
             least.append(max(least_p(each.seeds) for each in finding))
-    corrected = iter(correct(largest, least).tolist())
+    corrected = iter(correct_testable_p(largest, least).tolist())
     verdicts = []
     for finding in findings:
         if isinstance(finding, str):

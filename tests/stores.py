@@ -25,13 +25,13 @@ class Memory(Store):
     def make(self):
         pass
 
-    def read_facts(self):
+    def read_run_json(self):
         return self.facts
 
-    def write_facts(self, content):
+    def write_run_json(self, content):
         self.facts = content
 
-    def numbers(self, kind):
+    def list_generations(self, kind):
         return sorted(number for other, number in self.arrays if other == kind)
 
     def read(self, kind, number, seal, names=()):
@@ -50,7 +50,7 @@ class Memory(Store):
     def remove(self, kind, number):
         self.arrays.pop((kind, number), None)
 
-    def prune(self):
+    def remove_temporary_files(self):
         pass
 
     def read_rows(self):

@@ -32,10 +32,10 @@ from brns.experiments import make_paper_brns, make_search
 from brns.experiments.overrides import apply_overrides, parse_value
 from brns.settings.configuration import configure, settings
 from brns.settings.description import (
+    check_recordable,
     descriptions_equal,
     part_from_json,
     part_to_json,
-    refuse_unrecorded,
 )
 from brns.settings.differences import find_differences, find_overrides, format_diff, short_repr
 from brns.settings.parts import PARTS, SettingsError, parts
@@ -293,7 +293,7 @@ def test_settings_of_every_kind_are_recorded(one, other, kind):
     assert not descriptions_equal(first, second)
     assert find_differences(first, second)
     assert not find_differences(first, same)
-    refuse_unrecorded(kind(one), "search")
+    check_recordable(kind(one), "search")
 
 
 @pytest.mark.parametrize(("one", "other"), REBUILT, ids=lambda value: type(value).__name__)
@@ -332,7 +332,7 @@ def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
     message = r"draw from its beginning again: .*default_rng\(jax"
     for value in (draw(0), {"draws": [draw(0)]}):
         with pytest.raises(SettingsError, match=message):
-            refuse_unrecorded(kind(value), "task")
+            check_recordable(kind(value), "task")
 
 
 def test_of_a_part_that_is_another_the_change_tells_what_it_has():
@@ -376,10 +376,10 @@ def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
     for held in ({table.a.iloc[0]: table}, [table]):
         for kind in (Held, Plain):
             with pytest.raises(SettingsError, match="of which a record cannot keep the value"):
-                refuse_unrecorded(kind(held), "task")
+                check_recordable(kind(held), "task")
     with pytest.raises(SettingsError, match=r"^task.value is a DataFrame, of which"):
         brns.check_task(Valued(value=table))
     with pytest.raises(SettingsError, match=r"^search.task.value is a DataFrame, of which"):
         brns.run(search(Valued(value=table)), 1, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
-    refuse_unrecorded(Held((object(), {"simulator": object()})), "task")
+    check_recordable(Held((object(), {"simulator": object()})), "task")

@@ -10,7 +10,7 @@ from jax.core import Tracer
 
 from brns.core import Box, Task
 from brns.core.evaluation import name_of
-from brns.settings.configuration import is_plain, validate
+from brns.settings.configuration import is_settable_type, validate
 from brns.settings.differences import short_repr
 
 JAX_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
@@ -87,7 +87,7 @@ def check_setting_types(part: Any) -> None:
     whole number is none of JAX's.
     """
     for name, hint in typing.get_type_hints(type(part)).items():
-        if name.startswith("_") or not is_plain(hint, functions=True):
+        if name.startswith("_") or not is_settable_type(hint, functions=True):
             continue
         if isinstance(value := getattr(part, name), Tracer):
             continue

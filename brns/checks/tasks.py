@@ -14,9 +14,9 @@ from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
-from brns.settings.description import part_to_json, refuse_unrecorded
+from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.sources import Source, remember_changed_settings, remember_changes
+from brns.settings.sources import Source, ignore_evaluation_changes, remember_changed_settings
 
 
 def check_task(
@@ -45,7 +45,7 @@ def check_task(
     """
     check_part("task", task, Task)
     check_spaces(task)
-    refuse_unrecorded(task, "task")
+    check_recordable(task, "task")
     name, box = f"{type(task).__name__}.evaluate", task.behavior_space
     draw, key = jax.random.split(jax.random.key(0))
     genotypes = task.genotype_space.uniform(draw, n)
@@ -82,7 +82,7 @@ def check_task(
         compiled = jax.jit(evaluate)(genotypes, key)
         if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
-    remember_changes(before, Source(task))
+    ignore_evaluation_changes(before, Source(task))
     changed = find_differences(settings, part_to_json(task))
     remember_changed_settings(task, changed)
     if changed:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from brns.cli.screen import console, print_sentence
 from brns.formatting import escape_control, format_number
-from brns.metrics.coverage import grid
+from brns.metrics.coverage import default_grid_shape
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.saturation import SATURATED
 from brns.pictures.records import explain_omitted_figures, find_scene, method, methods
@@ -81,7 +81,7 @@ def conclude(
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
-        cells = " x ".join(map(str, grid(records[0].behavior_space) or ()))
+        cells = " x ".join(map(str, default_grid_shape(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
     notes += map(_describe_failures, records)
     notes += dict.fromkeys(describe_origin(record.metadata) for record in records)

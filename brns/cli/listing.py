@@ -106,8 +106,8 @@ def list_runs(directory: Path) -> list[RunLine]:
 def _read_run(path: Path) -> RunLine:
     store = Store(path)
     running = store.is_running()  # first: a run that ends meanwhile is running, not interrupted
-    facts = json.loads(store.read_facts())
-    numbers = store.numbers("generations")
+    facts = json.loads(store.read_run_json())
+    numbers = store.list_generations("generations")
     last = len(numbers) - 1
     if numbers and numbers[-1] != last:
         raise ValueError(f"a generation before {numbers[-1]:06d} is missing")
@@ -120,7 +120,7 @@ def _read_run(path: Path) -> RunLine:
     # A fork that did not go on yet has no session; the last of a process that was killed goes on.
     state = sessions[-1]["status"] if sessions else "stopped"
     state = "running" if running else "interrupted" if state == "running" else state
-    spans = [store.span(session["began"], session["ended"]) for session in sessions]
+    spans = [store.parse_session_times(session["began"], session["ended"]) for session in sessions]
     machine = sessions[-1]["provenance"]["machine"] if sessions else facts["machine"]
     return RunLine(
         path=path,

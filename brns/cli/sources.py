@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from brns.settings.configuration import is_plain, read_field_docstrings
+from brns.settings.configuration import is_settable_type, read_field_docstrings
 from brns.settings.parts import Part
 
 PACKAGE = Path(__file__).parents[1]
@@ -66,6 +66,8 @@ def read_settings_from_source(name: str) -> dict[str, Setting]:
 
 def _can_be_set(annotation: ast.expr) -> bool:
     try:
-        return is_plain(eval(ast.unparse(annotation), {"Literal": Literal}))  # of our own source
+        return is_settable_type(
+            eval(ast.unparse(annotation), {"Literal": Literal})
+        )  # of our own source
     except NameError:  # an array, a function or another part
         return False

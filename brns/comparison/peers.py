@@ -1,8 +1,8 @@
 """Methods of pyribs, beside which ours are compared. They need ribs: `pip install 'brns[peers]'`.
 
-A peer is any function that makes a pyribs `Scheduler` of `PeerConfig`. Solutions are points of the unit
-box where genes have bounds: one deviation then serves all genes, and nothing is drawn anew until it
-lies within 300 pairs of bounds.
+A peer is any function that makes a pyribs `Scheduler` of a `PeerConfig`. Solutions are points of
+the unit box where genes have bounds: one deviation then serves all genes, and nothing is drawn
+anew until it lies within 300 pairs of bounds.
 """
 
 import functools

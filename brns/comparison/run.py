@@ -27,7 +27,7 @@ from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
 from brns.runs.paths import Seeds, require_integer, resolve_seeds
 from brns.runs.progress import track
-from brns.runs.provenance import collect_provenance, group_by_answer
+from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
 from brns.settings.parts import CLASSES
@@ -122,7 +122,7 @@ def compare(
         reference=reference,
         out=out,
         mutation=_describe_operators(jobs, mutations or {}),
-        provenance=group_by_answer(answers),
+        provenance=group_by_provenance(answers),
         verdicts=judge(results, reference),
     )
     page.write(comparison)

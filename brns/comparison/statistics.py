@@ -11,7 +11,12 @@ from brns.comparison.markdown import format_table
 from brns.comparison.measure import POINTS, MethodResult
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
-from brns.metrics.significance import Difference, corrected, enough_seeds, paired
+from brns.metrics.significance import (
+    Difference,
+    compare_paired,
+    correct_differences,
+    count_seeds_needed,
+)
 
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 """of a run, at which coverage is told; some of POINTS"""
@@ -58,14 +63,16 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
                     ours = facts.at(fraction)
                     mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
                     raw.append((world, method, fraction, mean, deviation))
-                    tests.append(paired(ours, theirs))
-        rows += [Verdict(*row, *test) for row, test in zip(raw, corrected(tests), strict=True)]
+                    tests.append(compare_paired(ours, theirs))
+        rows += [
+            Verdict(*row, *test) for row, test in zip(raw, correct_differences(tests), strict=True)
+        ]
     return rows
 
 
 def explain_too_few_seeds(seeds: int, tests: int) -> str:
     """How many seeds are enough, in words, where these can confirm nothing in so many tests."""
-    enough = enough_seeds(tests)
+    enough = count_seeds_needed(tests)
     few = "1 seed is" if seeds == 1 else f"{seeds} seeds are"
     return f"{few} too few to test; {enough} are enough" if seeds < enough else ""
 

@@ -36,7 +36,9 @@ def select_last_two_dimensions(population: Population) -> Float[Array, "n 2"]:
 
 def compute_arm_tip(population: Population) -> Float[Array, "n 2"]:
     """The tip of the standard arm, from its genotype."""
-    return PlanarArm(population.genotype.shape[1]).places(population.genotype)[:, -1]
+    return PlanarArm(population.genotype.shape[1]).compute_joint_positions(population.genotype)[
+        :, -1
+    ]
 
 
 class Cells(NamedTuple):

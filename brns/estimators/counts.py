@@ -236,7 +236,9 @@ class VisitCounts(eqx.Module):
         check_mergeable([(state.grids, state.frame, state.visits.shape) for state in everyone])
         gains = [self.subtract(state, common) for state in states]
         if any((gain.visits < 0).any() for gain in gains):
-            raise ValueError("ancestor must be a state from which all went on; one lacks its visits")
+            raise ValueError(
+                "ancestor must be a state from which all went on; one lacks its visits"
+            )
         visits = common.visits + sum(gain.visits for gain in gains)
         seen = common.seen + sum(gain.seen for gain in gains)
         return tuple(state._replace(visits=visits, seen=seen) for state in states)

@@ -13,7 +13,7 @@ from brns.metrics.recorded import Numbers, Record, evaluated_column
 Points = Float[Numbers, "n d"]
 
 
-def grid(space: Box) -> tuple[int, ...] | None:
+def default_grid_shape(space: Box) -> tuple[int, ...] | None:
     """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6;
     none beyond 3 dimensions.
 
@@ -121,7 +121,7 @@ def of_record(
 
     Args:
         record: the run.
-        shape: the number of cells in each dimension; by default those of `grid`.
+        shape: the number of cells in each dimension; by default those of `default_grid_shape`.
         individuals: whose behaviors count: the survivors' of each generation, or everything that
             was evaluated.
 
@@ -144,12 +144,12 @@ def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]
 
     Args:
         space: the behavior space.
-        shape: one that was chosen; None for that of `grid`.
+        shape: one that was chosen; None for that of `default_grid_shape`.
 
     Raises:
         ValueError: where there is neither.
     """
-    grid_shape = shape or grid(space)
+    grid_shape = shape or default_grid_shape(space)
     if grid_shape is None:
         raise ValueError(
             f"a behavior space of {space.dimension} dimensions has no cells of its own, and no "

@@ -172,7 +172,7 @@ def summary(
     """
     there = {
         "nothing": True,
-        "grid": coverage.grid(record.behavior_space) is not None,
+        "grid": coverage.default_grid_shape(record.behavior_space) is not None,
         "paths": of_paths,
         "generations": len(record.generations) > 1,
         "states": record.known_search is not None and len(record.snapshots) > 1,

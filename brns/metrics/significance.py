@@ -43,7 +43,7 @@ def explain_not_tested(seeds: int) -> str:
     return f"not tested (n = {seeds})"
 
 
-def paired(ours: Values, theirs: Values) -> Difference:
+def compare_paired(ours: Values, theirs: Values) -> Difference:
     r"""Wilcoxon's signed ranks, two-sided and exact, of two methods that share their seeds.
 
     p is the share of all ways to sign the ranks of $|ours_s - theirs_s|$ whose sum is as far from
@@ -75,7 +75,7 @@ def paired(ours: Values, theirs: Values) -> Difference:
     return Difference(float(chance[far].sum()), effect, n)
 
 
-def by_seed(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Difference:
+def compare_shared_seeds(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Difference:
     """`paired` over the seeds that both methods have.
 
     Args:
@@ -86,7 +86,7 @@ def by_seed(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Differenc
         What the test makes of the shared seeds.
     """
     shared = sorted(ours.keys() & theirs.keys())
-    return paired([ours[seed] for seed in shared], [theirs[seed] for seed in shared])
+    return compare_paired([ours[seed] for seed in shared], [theirs[seed] for seed in shared])
 
 
 def least_p(seeds: int) -> float:
@@ -94,7 +94,7 @@ def least_p(seeds: int) -> float:
     return min(2.0 ** (1 - seeds), 1.0)
 
 
-def enough_seeds(tests: int = 1) -> int:
+def count_seeds_needed(tests: int = 1) -> int:
     """The fewest seeds with which so many tests, corrected together,
     can all confirm a difference.
 
@@ -125,7 +125,7 @@ def holm(p: Values) -> Float[np.ndarray, " n"]:
     return corrected
 
 
-def correct(p: Values, least: Values) -> Float[np.ndarray, " n"]:
+def correct_testable_p(p: Values, least: Values) -> Float[np.ndarray, " n"]:
     """The p of one table corrected together by Holm's method; NaN for those that are not tested.
 
     A test that could not be confirmed even with its least p is left out, first by itself, then
@@ -146,7 +146,7 @@ def correct(p: Values, least: Values) -> Float[np.ndarray, " n"]:
     return corrected
 
 
-def corrected(tests: Sequence[Difference]) -> list[Difference]:
+def correct_differences(tests: Sequence[Difference]) -> list[Difference]:
     """Tests of one table, each with its p corrected.
 
     Args:
@@ -155,5 +155,5 @@ def corrected(tests: Sequence[Difference]) -> list[Difference]:
     Returns:
         The same with `correct`'s p.
     """
-    p = correct([test.p for test in tests], [least_p(test.seeds) for test in tests])
+    p = correct_testable_p([test.p for test in tests], [least_p(test.seeds) for test in tests])
     return [test._replace(p=float(new)) for test, new in zip(tests, p, strict=True)]

@@ -93,10 +93,10 @@ class Milliseconds(NamedTuple):
     wall: float
 
 
-def measure_ms(call: Any, least: float = 0.02) -> Milliseconds:
+def measure_ms(call: Any, min_seconds: float = 0.02) -> Milliseconds:
     """The time of a call without its `prepare`, the mean of some."""
     calls, cpu, wall = 0, 0.0, 0.0
-    while calls == 0 or wall < least:
+    while calls == 0 or wall < min_seconds:
         call.prepare()
         cpu_before, wall_before = time.process_time(), time.perf_counter()
         call()

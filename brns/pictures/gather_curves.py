@@ -206,7 +206,7 @@ def _gather_curves(
             raise ValueError(
                 f"a curve needs values of 2 generations or more; {runs[0].path} has too few"
             )
-        series.append(_make_series_over_evaluations(label, runs, generations, values))
+        series.append(_make_series(label, runs, generations, values))
     return Curves(quantity, tuple(series))
 
 
@@ -214,7 +214,7 @@ def _common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
     return sorted(set.intersection(*map(set, lists)))
 
 
-def _make_series_over_evaluations(
+def _make_series(
     label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
 ) -> Series:
     sizes = [len(rows) for rows in evaluated_column(runs[0], "id")]
@@ -231,9 +231,7 @@ def q(records: Runs) -> Curves:
     series = []
     for row in dict.fromkeys(int(len(generations) * part) for part in (0.1, 0.4, 0.7)):
         label = f"i = {generations[row]}"
-        series.append(
-            _make_series_over_evaluations(label, runs, generations[row:], matrices[:, row, row:])
-        )
+        series.append(_make_series(label, runs, generations[row:], matrices[:, row, row:]))
     return Curves("Q(i, j), novelty", tuple(series), "generation j", column="row")
 
 

@@ -17,7 +17,7 @@ from brns.metrics.recorded import evaluated_column, everyone, require_states
 from brns.metrics.uniformity import novelty_of_cells
 from brns.pictures.gather_curves import ELITES, Row, to_rows
 from brns.pictures.records import archive_entries, find_scene, least_fitness, pick_evenly
-from brns.pictures.scenes import open_cells
+from brns.pictures.scenes import find_reachable_cells
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.scene import Scene, Traced, make_plain_scene
@@ -136,11 +136,11 @@ def behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
     names = ("descriptor", "born", "solved")
     descriptor, born, solved = (np.concatenate(evaluated_column(record, name)) for name in names)
-    paths = _paths_of_solutions(record) if solved.any() else ()
+    paths = _replay_some_solutions(record) if solved.any() else ()
     return Behaviors(find_scene(record), descriptor, born, solved, paths)
 
 
-def _paths_of_solutions(record: Record) -> tuple[np.ndarray, ...]:
+def _replay_some_solutions(record: Record) -> tuple[np.ndarray, ...]:
     task = record.known_search and unwrap_task(record.search.task)
     if not isinstance(task, Traced):
         return ()
@@ -186,7 +186,7 @@ def novelty_map(
     now = require_states(record, "a novelty map")[-1] if generation is None else generation
     people = population(record, now)
     novelty, space = novelty_grid(record, now, cells), record.behavior_space
-    novelty = np.where(open_cells(people.scene, space, cells), novelty, np.nan)
+    novelty = np.where(find_reachable_cells(people.scene, space, cells), novelty, np.nan)
     return NoveltyMap(people.scene, make_plain_scene(space).extent, now, novelty, people)
 
 

@@ -71,11 +71,11 @@ def draw_lines(
     """Draw lines with their bands; what these are in words the axis has to say."""
     drawn = bands([line.values for line in lines], quartiles, most)
     for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
-        draw_band(ax, line.label, line.x, band, line.look, place / len(lines))
+        draw_line_with_band(ax, line.label, line.x, band, line.look, place / len(lines))
     return drawn.words
 
 
-def draw_band(
+def draw_line_with_band(
     ax: Axes,
     label: str,
     x: Sequence[float | int],

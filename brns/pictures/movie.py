@@ -96,7 +96,7 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     if individual == "best":
         world = find_scene(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
-        reach = np.linalg.norm(world.place(behaviors) - middle, axis=1)
+        reach = np.linalg.norm(world.project_to_plane(behaviors) - middle, axis=1)
         individual = int(np.lexsort((reach, fitness))[-1])  # row i is the individual with id i
     if individual not in range(len(born)):
         raise ValueError(f"{record.path} has individuals 0 to {len(born) - 1}; got {individual}")

@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 
 from brns.formatting import format_number
-from brns.metrics.coverage import grid
+from brns.metrics.coverage import default_grid_shape
 from brns.metrics.measures import MEASURES
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_behaviors
@@ -38,7 +38,7 @@ def format_records_table(records: Sequence[Record]) -> str:
         for name in measures:
             value = MEASURES[name].function(record) if _has_measure(record, name) else None
             words.append(format_number(None if value is None else float(value)))
-        lines.append(_make_row("td", words, _draw_behaviors(record) if pictured else None))
+        lines.append(_make_row("td", words, _render_behaviors_html(record) if pictured else None))
     more = len(records) - LISTED
     return f"<table>{''.join(lines)}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
 
@@ -52,10 +52,10 @@ def _make_row(tag: str, words: Sequence[str], picture: str | None) -> str:
 
 
 def _has_measure(record: Record, name: str) -> bool:
-    return MEASURES[name].needs != "grid" or grid(record.behavior_space) is not None
+    return MEASURES[name].needs != "grid" or default_grid_shape(record.behavior_space) is not None
 
 
-def _draw_behaviors(record: Record) -> str:
+def _render_behaviors_html(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
     with house_style():
         figure = StyledFigure(figsize=(2.6, 2.3), layout="constrained")

@@ -104,7 +104,7 @@ def _make_logarithmic(ax: Axes) -> None:
     low, high = ax.get_ylim()
     steps = (1, 2, 5) if high < 1000 * low else (1,)
     ax.yaxis.set_major_locator(LogLocator(subs=steps) if high > 10 * low else MaxNLocator(5))
-    style.label_numbers(ax.yaxis)
+    style.use_plain_tick_labels(ax.yaxis)
 
 
 def append_unequal_seed_counts(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:

@@ -28,7 +28,7 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
     _draw_behaviors(ax, world, data.descriptor[some], data.born[some], "generation of birth")
     size = choose_line_scale(ax)
     if solved.any():
-        x, y = world.place(data.descriptor[solved]).T
+        x, y = world.project_to_plane(data.descriptor[solved]).T
         ring: Any = {"facecolor": "none", "edgecolor": style.SOLVED, "lw": 0.9 * size}
         ax.scatter(x, y, s=24 * size**2, label="solution", zorder=4, rasterized=True, **ring)
     for path in data.paths:
@@ -43,10 +43,10 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
 def paint_lineage(data: Lineage, ax: Axes) -> None:
     world, size = data.scene, choose_line_scale(ax)
     _draw_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
-    others = world.place(data.others[_pick_rows(len(data.others), MOST_PATHS)])
+    others = world.project_to_plane(data.others[_pick_rows(len(data.others), MOST_PATHS)])
     faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
     ax.scatter(*others.T, label="evaluated", zorder=0.5, rasterized=True, **faint)
-    x, y = world.place(data.descriptor).T
+    x, y = world.project_to_plane(data.descriptor).T
     if not world.paths:
         ax.plot(x, y, color=style.INK, lw=0.8 * size, zorder=3, label="from parent to child")
     words = "solution" if data.solved[-1] else "individual"
@@ -66,19 +66,19 @@ def paint_archive(data: Archived, ax: Axes) -> None:
 
 def paint_novelty_map(data: NoveltyMap, ax: Axes) -> None:
     ranks = rank_norm(data.novelty[np.isfinite(data.novelty)])
-    image = ax.imshow(data.novelty, style.NOVELTY, ranks, **_cells_over(data.extent))
+    image = ax.imshow(data.novelty, style.NOVELTY, ranks, **_make_imshow_options(data.extent))
     colorbar(ax, image, "novelty, by rank")
     draw_world(ax, data.scene)
     people = data.living.descriptor
     size = choose_line_scale(ax)
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
-    ax.scatter(*data.scene.place(people).T, label="population", zorder=4, **dot)
+    ax.scatter(*data.scene.project_to_plane(people).T, label="population", zorder=4, **dot)
     outside = format_outside(data.scene, people)
     ax.set_title(f"novelty after generation {data.generation}{outside}")
 
 
 def paint_elites(data: Elites, ax: Axes) -> None:
-    image = ax.imshow(data.fitness, style.NOVELTY, **_cells_over(data.extent))
+    image = ax.imshow(data.fitness, style.NOVELTY, **_make_imshow_options(data.extent))
     colorbar(ax, image, "fitness of the elite")
     draw_world(ax, data.scene)
     height, width = data.fitness.shape
@@ -91,7 +91,7 @@ def paint_population(data: Living, ax: Axes) -> None:
     colors: Any = {"cmap": style.NOVELTY, "norm": rank_norm(novelty)}
     if world.paths:
         _draw_paths(ax, world, data.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
-    x, y = world.place(data.descriptor).T
+    x, y = world.project_to_plane(data.descriptor).T
     size = choose_line_scale(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
@@ -106,7 +106,7 @@ def _pick_rows(number: int, most: int) -> Int[np.ndarray, " n"]:
     return np.linspace(0, number - 1, min(number, most)).astype(int)
 
 
-def _cells_over(extent: tuple[Any, ...]) -> dict[str, Any]:
+def _make_imshow_options(extent: tuple[Any, ...]) -> dict[str, Any]:
     """How `imshow` draws cells whose first row is the lowest."""
     return {"origin": "lower", "extent": extent, "interpolation": "nearest"}
 
@@ -121,7 +121,7 @@ def draw_world(ax: Axes, world: Scene) -> None:
     ax.set_facecolor(style.FLOOR)
     if world.walls is not None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([style.WALL])
-        ax.imshow(image, cmap=color, zorder=2, **_cells_over(world.walls_extent))
+        ax.imshow(image, cmap=color, zorder=2, **_make_imshow_options(world.walls_extent))
     size = 0.5 + 0.5 * choose_line_scale(ax)
     ring: Any = {"mfc": "none", "mew": 2.0 * size, "ms": 8 * size, "ls": ""}
     for area in world.areas:  # above all else, since they are what there is to reach
@@ -150,7 +150,7 @@ def _draw_behaviors(
         look: Any = {"cmap": style.TIME, "lw": 0.6, "alpha": 0.7}
         artist: Any = _draw_paths(ax, world, behaviors, generations, **look)
     else:
-        x, y = world.place(behaviors).T
+        x, y = world.project_to_plane(behaviors).T
         dot: Any = {
             "s": area * choose_line_scale(ax) ** 2,
             "lw": 0,

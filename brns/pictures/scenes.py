@@ -14,13 +14,13 @@ PLACES = 8
 
 def format_outside(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
     """How many behaviors lie outside the picture, in words; empty where none do."""
-    places = world.place(descriptors)
+    places = world.project_to_plane(descriptors)
     low, high = np.array(world.low), np.array(world.high)
     outside = ((places < low) | (places > high)).any(axis=1).sum()
     return f", {outside} outside" if outside else ""
 
 
-def open_cells(world: Scene, space: Box, cells: int) -> Bool[np.ndarray, "y x"]:
+def find_reachable_cells(world: Scene, space: Box, cells: int) -> Bool[np.ndarray, "y x"]:
     """The cells of a map in which any place can be reached: out of walls, and not cut off."""
     if world.walls is None:
         return np.ones((cells, cells), bool)
@@ -28,17 +28,17 @@ def open_cells(world: Scene, space: Box, cells: int) -> Bool[np.ndarray, "y x"]:
     if world.start is not None:
         from scipy.ndimage import label  # who draws no map need not wait for it
 
-        row, column = _find_wall_pixels(world, *world.start)
+        row, column = _locate_pixels(world, *world.start)
         region, _ = label(free)
         free = region == region[row, column] if free[row, column] else free
     n = cells * PLACES
     low, high = np.array([space.low, space.high], float)[..., None]
     x, y = low + (np.arange(n) + 0.5) / n * (high - low)
-    places = free[np.ix_(*_find_wall_pixels(world, x, y))]
+    places = free[np.ix_(*_locate_pixels(world, x, y))]
     return places.reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
 
 
-def _find_wall_pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
+def _locate_pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
     """The rows and columns of the walls' pixels in which places lie."""
     assert world.walls is not None
     left, right, bottom, top = world.walls_extent

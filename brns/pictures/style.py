@@ -215,7 +215,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
             figure.savefig(temporary, **options)
 
 
-def label_numbers(axis: Axis) -> None:
+def use_plain_tick_labels(axis: Axis) -> None:
     """Label a logarithmic axis with numbers, not with the code of formulas."""
     axis.set_major_formatter("{x:.10g}")
     axis.set_minor_formatter(NullFormatter())

@@ -14,7 +14,7 @@ from brns.runs.arrays import flatten_by_name, to_structured_array
 from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
 from brns.runs.seeds import to_host
-from brns.runs.states import compact_state
+from brns.runs.states import compact_estimator_state
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState, check_generation, derive_keys
 from brns.tasks.chunked import pop_failure_reasons
@@ -87,10 +87,10 @@ class ActiveRun:
         run._read_rows()
         return run
 
-    def go_on(self, session: metadata.Session) -> None:
+    def begin_session(self, session: metadata.Session) -> None:
         """Begin a session; what a killed process left, and later states, are removed."""
         record, number = self.record, self.number
-        record.store.prune()
+        record.store.remove_temporary_files()
         for other in record.snapshots:
             if other != number and other % record.checkpoint_every:
                 record.store.remove("states", other)
@@ -98,7 +98,7 @@ class ActiveRun:
         if number < self.total:
             for last in record.metadata.sessions[-1:]:
                 if last.ended is None:  # killed; what it saved last may be overwritten from now on
-                    last.ended = record.store.span(last.began, None)[1].isoformat()
+                    last.ended = record.store.parse_session_times(last.began, None)[1].isoformat()
                     last.status = "interrupted"
             record.metadata.sessions.append(session.model_copy())
         metadata.write(record.store, record.metadata)
@@ -139,7 +139,9 @@ class ActiveRun:
         record, number = self.record, int(state.generation)
         check_state_not_nan(number, state.estimator)
         record.store.sync_generations(range(self.stored + 1, number + 1))
-        record.write("states", number, flatten_by_name(compact_state(self.search, state.estimator)))
+        record.write(
+            "states", number, flatten_by_name(compact_estimator_state(self.search, state.estimator))
+        )
         if self.stored % record.checkpoint_every:
             record.store.remove("states", self.stored)
         self.stored = number

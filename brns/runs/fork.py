@@ -112,19 +112,19 @@ def fork(
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays, synced=False)
             if changed and not can_remake(copy, number):
-                born = _choose_remaker(source, search).column(GENOTYPE, [number])[0]
+                born = _restore_original_operators(source, search).column(GENOTYPE, [number])[0]
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)
-        for number in source.store.numbers("failed"):
+        for number in source.store.list_generations("failed"):
             if number <= at:
                 copy.write("failed", number, source.arrays("failed", number))
         ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
     if source.elsewhere:
-        warn_unless_exact(_choose_remaker(source, search))
+        warn_unless_exact(_restore_original_operators(source, search))
     return Record(out, search)
 
 
-def _choose_remaker(source: Record, search: NoveltySearch) -> Record:
+def _restore_original_operators(source: Record, search: NoveltySearch) -> Record:
     """A record whose search varies genotypes as the run did."""
     if source.known_search is not None:
         return source

@@ -18,9 +18,9 @@ from brns.runs.remaking import Keep
 from brns.runs.seeds import count_parallel_batches
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
-from brns.settings.description import part_to_json, refuse_unrecorded
+from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, format_diff
-from brns.settings.sources import remember_changed_settings, remember_changes
+from brns.settings.sources import ignore_evaluation_changes, remember_changed_settings
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -120,7 +120,7 @@ class Metadata(pydantic.BaseModel):
     """CRC-32 of all else"""
 
     @property
-    def together(self) -> list[int]:
+    def seeds_together(self) -> list[int]:
         """The seeds that go on together, in order."""
         return sorted(set(self.seeds) - set(self.left_out))
 
@@ -144,7 +144,7 @@ class Metadata(pydantic.BaseModel):
     def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         source, settings = read_sources(search), self.other_settings(search)
-        remember_changes(self.sources, source)
+        ignore_evaluation_changes(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         remember_changed_settings(unwrap_task(search.task), inner)
@@ -166,7 +166,7 @@ def make_metadata(
     """The metadata of runs that are begun together, one for each seed, without a session; a
     `SettingsError` where a setting cannot be recorded.
     """
-    refuse_unrecorded(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
+    check_recordable(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
     settings = remember_changed_settings(unwrap_task(search.task))
@@ -201,14 +201,14 @@ def _prefix_of_task(experiment: dict[str, Any]) -> str:
 def write(store: Store, metadata: Metadata) -> None:
     """Write a run's `run.json`, whole or not at all."""
     metadata.checksum = metadata.compute_checksum()
-    store.write_facts(metadata.model_dump_json(indent=1).encode())
+    store.write_run_json(metadata.model_dump_json(indent=1).encode())
 
 
 def read(store: Store) -> Metadata:
     """What a run's `run.json` says; a `RecordError` where it is damaged or of another version."""
     file = store.path / NAME
     try:
-        metadata = Metadata.model_validate_json(store.read_facts())
+        metadata = Metadata.model_validate_json(store.read_run_json())
     except pydantic.ValidationError as error:
         faults = []
         for fault in error.errors()[:3]:

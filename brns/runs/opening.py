@@ -112,7 +112,7 @@ def reopen(
     runs = [ActiveRun.read(record, at, total) for record in existing]
     session = metadata.Session(after=at)
     for run in runs:
-        run.go_on(session)
+        run.begin_session(session)
     for record in elsewhere:
         warn_unless_exact(record)
     return runs
@@ -136,8 +136,8 @@ def check_same_arguments(
     first = runs[0].metadata
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.genotypes}
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
-    if seeds in (sorted(first.seeds), first.together) and requested == there:
-        if missing := sorted(set(seeds) - set(first.together)):
+    if seeds in (sorted(first.seeds), first.seeds_together) and requested == there:
+        if missing := sorted(set(seeds) - set(first.seeds_together)):
             text = f"seeds {missing} are missing in {out} since it went on without them"
             warnings.warn(escape_control(text), stacklevel=2)
         return
@@ -177,7 +177,7 @@ def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:
                 "but one of them elsewhere"
             )
     for run in runs:
-        together = run.metadata.together
+        together = run.metadata.seeds_together
         strange = [other for other in runs if other.seed not in together]
         if strange or (alone and together != present):
             odd = strange[0] if strange else run
@@ -205,7 +205,7 @@ def last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
 def mark_missing_seeds(runs: Sequence[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     present = [run.seed for run in runs]
-    if missing := sorted(set(runs[0].metadata.together) - set(present)):
+    if missing := sorted(set(runs[0].metadata.seeds_together) - set(present)):
         warnings.warn(
             f"seeds {missing} of the batch are missing: the others go on without them. Seeds of a "
             "task in JAX round together, so that the last bits of these may change",

@@ -106,7 +106,7 @@ def read_sources(search: NoveltySearch) -> Source:
     return Source(unwrap_task(search.task), search.estimator, *operators)
 
 
-def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def group_by_provenance(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Each different provenance once, with the names of who gave it as `rows`."""
     groups: dict[str, dict[str, Any]] = {}
     for name, answer in answers:

@@ -111,7 +111,7 @@ class Record:
     @property
     def generations(self) -> list[int]:
         """The finished generations, from 0, the founders."""
-        numbers = self.store.numbers("generations")
+        numbers = self.store.list_generations("generations")
         if not numbers or numbers != list(range(len(numbers))):
             raise RecordError(
                 f"{self.path} lacks generations, it has {abbreviate_numbers(numbers)}: {REPAIR}"
@@ -126,7 +126,7 @@ class Record:
     @property
     def snapshots(self) -> list[int]:
         """The generations whose state is on disk."""
-        return self.store.numbers("states")
+        return self.store.list_generations("states")
 
     @functools.cached_property
     def search(self) -> NoveltySearch:
@@ -191,7 +191,10 @@ class Record:
 
     def _session_spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
         """When the work of each session began and ended."""
-        return [self.store.span(session.began, session.ended) for session in self._sessions]
+        return [
+            self.store.parse_session_times(session.began, session.ended)
+            for session in self._sessions
+        ]
 
     @property
     def world(self) -> dict[str, Any]:
@@ -302,7 +305,7 @@ class Record:
     def failures(self) -> list[Failure]:
         """Who could not be evaluated, generation after generation; `failed/` holds them."""
         failures = []
-        for number in self.store.numbers("failed"):
+        for number in self.store.list_generations("failed"):
             if number > self.last_generation:  # of a generation that was not saved
                 break
             table = self.arrays("failed", number)

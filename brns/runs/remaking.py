@@ -18,7 +18,7 @@ from brns.core import Box, Generation
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
 from brns.runs.provenance import read_sources
-from brns.search import derive_keys, draw_offspring
+from brns.search import derive_keys, generate_offspring
 from brns.settings.differences import format_diff
 from brns.settings.sources import find_edits
 
@@ -46,7 +46,7 @@ def genotype_columns(
         "stored": stored,
         GENOTYPE: genotypes[stored],
         "digest": digest(genotypes),
-        "fingerprint": fingerprint(genotypes, space),
+        "fingerprint": project_genotypes(genotypes, space),
     }
 
 
@@ -56,7 +56,7 @@ def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
     return np.frombuffer(hashlib.blake2b(content, digest_size=8).digest(), np.uint8)
 
 
-def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.ndarray, " n"]:
+def project_genotypes(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.ndarray, " n"]:
     r"""$\sum_i w_i (x_i - low_i) / (high_i - low_i)$ of each, in float64, with weights of either
     sign, from 0.5 to 1 in size.
     """
@@ -78,7 +78,7 @@ def compare_with_stored(facts: Mapping[str, Any], again: Any, space: Box) -> Lik
         return "exact"
     width = np.asarray(space.high - space.low)
     far = np.abs(genotypes[facts["stored"]] - facts[GENOTYPE]) > ROUNDING * width
-    distance = np.abs(fingerprint(genotypes, space) - facts["fingerprint"])
+    distance = np.abs(project_genotypes(genotypes, space) - facts["fingerprint"])
     return "other" if far.any() or (distance > SPREAD * len(width) ** 0.5).any() else "rounded"
 
 
@@ -111,7 +111,7 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     space, key = search.task.genotype_space, derive_keys(jax.random.key(record.seed), number)[0]
     # As `search.ask`, which wants a state with its estimator's: that is stored of few generations.
     parents = record.state_without_estimator(number - 1, search)
-    again = draw_offspring(
+    again = generate_offspring(
         search.mixture, space, search.offspring_size, search.tournament, parents, key
     )
     facts = record.read_generation(number)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from brns.core import Box
-from brns.metrics.coverage import cells, grid
+from brns.metrics.coverage import cells, default_grid_shape
 from brns.metrics.saturation import Seen
 
 
@@ -47,7 +47,7 @@ class Rows:
     """what they are worked out from"""
 
     def __init__(self, space: Box):
-        self.space, self.grid = space, grid(space)
+        self.space, self.grid = space, default_grid_shape(space)
         self.visited = {who: np.zeros(self.grid or 1, bool) for who in ("offspring", "survivors")}
         self.evaluations = self.solutions = self.failed = 0
         self.seen = Seen(space)

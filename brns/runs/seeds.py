@@ -93,7 +93,7 @@ def _compute_batches_ahead(
     batches: list[SeedBatch],
     count: int,
     ahead: int = 1,
-    leave: Callable[[], None] | None = None,
+    cancel: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
     """Each batch's generations, computed ahead by a thread of its own.
 
@@ -124,8 +124,8 @@ def _compute_batches_ahead(
     finally:
         for thread in threads:
             thread.shutdown(wait=False, cancel_futures=True)
-        if leave is not None and not all(future.done() for future in newest):
-            leave()
+        if cancel is not None and not all(future.done() for future in newest):
+            cancel()
         for thread in threads:
             thread.shutdown()
 

@@ -15,7 +15,7 @@ NOTHING = -1, None
 """the generation before the founders, and no state"""
 
 
-def compact_state(search: NoveltySearch, estimator: Any) -> Any:
+def compact_estimator_state(search: NoveltySearch, estimator: Any) -> Any:
     """An estimator's state without what can be counted again from the generations."""
     method = search.estimator
     return method.compact(estimator) if isinstance(method, Compactable) else estimator
@@ -45,7 +45,7 @@ class EstimatorStateReader:
         estimator = restore(self.shapes, record.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
             before, earlier = self.restored if self.restored[0] <= number else NOTHING
-            born = (_read_learned_descriptors(record, g) for g in range(before + 1, number + 1))
+            born = (_read_valid_descriptors(record, g) for g in range(before + 1, number + 1))
             with in_float32():
                 estimator = search.estimator.restore(estimator, born, earlier)
             # For who reads one state after another; nothing is held after the last.
@@ -56,10 +56,12 @@ class EstimatorStateReader:
 def _stored_estimator_shapes(search: NoveltySearch) -> Any:
     """The shapes of what is stored of an estimator's state."""
     with in_float32():
-        return eqx.filter_eval_shape(partial(compact_state, search), search.state_shapes.estimator)
+        return eqx.filter_eval_shape(
+            partial(compact_estimator_state, search), search.state_shapes.estimator
+        )
 
 
-def _read_learned_descriptors(record: Any, number: int) -> np.ndarray:
+def _read_valid_descriptors(record: Any, number: int) -> np.ndarray:
     """The descriptors of a generation's offspring, without those who failed."""
     offspring = record.read_generation(number, "offspring")["offspring"]
     return offspring["descriptor"][~offspring["failed"]]

@@ -53,7 +53,7 @@ class Store:
     def __init__(self, path: Path):
         self.path = path
 
-    def read_facts(self) -> bytes:
+    def read_run_json(self) -> bytes:
         """What `run.json` holds."""
         try:
             return (self.path / NAME).read_bytes()
@@ -66,11 +66,11 @@ class Store:
                 f"{self.path / NAME} cannot be read ({error.strerror}): {OPEN}"
             ) from None
 
-    def write_facts(self, content: bytes) -> None:
+    def write_run_json(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
         write_bytes(self.path / NAME, content)
 
-    def numbers(self, kind: Kind) -> list[int]:
+    def list_generations(self, kind: Kind) -> list[int]:
         """The generations that have a file of a kind, in order; `000003 (1).npz` is none."""
         files = (self.path / kind).glob("*.npz")
         return sorted(int(file.stem) for file in files if file.stem.isdecimal())
@@ -105,7 +105,7 @@ class Store:
         """Remove the file of a generation, if there is one."""
         self.file(kind, number).unlink(missing_ok=True)
 
-    def prune(self) -> None:
+    def remove_temporary_files(self) -> None:
         """Remove what a killed process left of its writing."""
         for pattern in UNFINISHED:
             for file in self.path.glob(pattern):
@@ -123,11 +123,13 @@ class Store:
 
     def last_saved_at(self) -> datetime.datetime:
         """When the last generation was saved."""
-        numbers = self.numbers("generations")
+        numbers = self.list_generations("generations")
         file = self.file("generations", numbers[-1]) if numbers else self.path / NAME
         return datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
 
-    def span(self, began: str, ended: str | None) -> tuple[datetime.datetime, datetime.datetime]:
+    def parse_session_times(
+        self, began: str, ended: str | None
+    ) -> tuple[datetime.datetime, datetime.datetime]:
         """When a session began and ended, as datetimes. One that goes on, or was killed, ended when
         the last generation was saved.
         """

@@ -21,7 +21,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from brns.settings.description import get_attribute
+from brns.settings.description import get_attribute_safely
 
 LIBRARY = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -30,19 +30,19 @@ INSTALLED = ("site-packages", "dist-packages")
 IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
 
 
-def is_own(thing: Any) -> bool:
+def is_user_code(thing: Any) -> bool:
     """Whether a class, function or module is neither brns' nor of an installed package."""
     if isinstance(thing, types.FunctionType):  # one made by `exec` may have no module
         name = thing.__globals__.get("__name__", "__main__")
         file = thing.__code__.co_filename
     else:
         is_module = isinstance(thing, types.ModuleType)
-        name = get_attribute(thing, "__name__" if is_module else "__module__")
+        name = get_attribute_safely(thing, "__name__" if is_module else "__module__")
         file = getattr(sys.modules.get(str(name)), "__file__", None)
-    return isinstance(name, str) and _is_own_file(name, file)
+    return isinstance(name, str) and _is_user_module(name, file)
 
 
-def _is_own_file(name: str, file: str | None) -> bool:
+def _is_user_module(name: str, file: str | None) -> bool:
     """The same of a module's name and file."""
     if name.partition(".")[0] in ("brns", "builtins", "nanobind"):
         return False
@@ -51,7 +51,7 @@ def _is_own_file(name: str, file: str | None) -> bool:
     return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
 
 
-def name_module(module: Mapping[str, Any]) -> str:
+def get_module_prefix(module: Mapping[str, Any]) -> str:
     """`own.` of the names of a file own.py, run as a script or imported; empty of a notebook's."""
     if "get_ipython" in module or not (file := module.get("__file__")):
         return ""
@@ -59,23 +59,23 @@ def name_module(module: Mapping[str, Any]) -> str:
     return f"{file.parent.name if file.stem == '__init__' else file.stem}."
 
 
-def name_code(thing: Any) -> str:
+def get_qualified_name(thing: Any) -> str:
     """The name of a class or function, after its module's."""
     if isinstance(thing, types.FunctionType):
         module = thing.__globals__
     else:
         module = getattr(sys.modules.get(thing.__module__), "__dict__", {})
-    return name_module(module) + thing.__qualname__
+    return get_module_prefix(module) + thing.__qualname__
 
 
-def read_code(thing: Any) -> str:
+def get_source_text(thing: Any) -> str:
     """The source of a function's code or of a class; empty where there is none."""
     with contextlib.suppress(OSError, TypeError, IndentationError, SyntaxError):
         return textwrap.dedent(inspect.getsource(thing))
     return ""
 
 
-def read_source(function: types.FunctionType) -> str:
+def read_source_with_digest(function: types.FunctionType) -> str:
     """The source of a function, with a digest of what Python compiled: alone where there is no
     source, or where the file was edited since.
     """
@@ -85,7 +85,7 @@ def read_source(function: types.FunctionType) -> str:
     if code.co_name == "<lambda>":  # the line of which may say other things too
         return compiled
     loader = type(function.__globals__.get("__loader__")).__module__
-    if loader not in ("builtins", *IMPORTERS) and (text := read_code(code)):
+    if loader not in ("builtins", *IMPORTERS) and (text := get_source_text(code)):
         return text  # of which another program makes another one, such as pytest of what asserts
     linecache.checkcache(code.co_filename)
     file = "".join(linecache.getlines(code.co_filename, function.__globals__))
@@ -94,7 +94,9 @@ def read_source(function: types.FunctionType) -> str:
     except (SyntaxError, ValueError):  # a cell with other than Python in it
         codes = [code]
     same = (each for each in codes if each.co_qualname == code.co_qualname)
-    text = next((read_code(each) for each in same if digest_code(each) == digest_code(code)), "")
+    text = next(
+        (get_source_text(each) for each in same if digest_code(each) == digest_code(code)), ""
+    )
     return f"{text}# {compiled}" if text else compiled
 
 
@@ -105,7 +107,7 @@ def _compile_codes(text: str, file: str) -> list[types.CodeType]:
 
 
 def find_digests(text: str) -> list[str]:
-    """What Python compiled of the functions of a text that `read_source` gave."""
+    """What Python compiled of the functions of a text that `read_source_with_digest` gave."""
     return re.findall(r"^(?:# )?(.*, compiled by Python .*: \w{16})$", text, re.MULTILINE)
 
 
@@ -130,7 +132,7 @@ def _iterate_codes(code: types.CodeType) -> Generator[types.CodeType, None, None
             yield from _iterate_codes(constant)
 
 
-def find_names(code: types.CodeType) -> tuple[set[str], set[str]]:
+def find_globals_and_names(code: types.CodeType) -> tuple[set[str], set[str]]:
     """The globals that a function and the functions within it use, and all names, of attributes
     too.
     """
@@ -138,13 +140,13 @@ def find_names(code: types.CodeType) -> tuple[set[str], set[str]]:
     names, attributes = {step.argval for step in steps}, set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            inner = find_names(constant)
+            inner = find_globals_and_names(constant)
             names |= inner[0] if constant.co_flags & inspect.CO_OPTIMIZED else inner[1]
             attributes |= inner[1]
     return names, attributes
 
 
-def find_assigned(code: types.CodeType) -> set[str]:
+def find_assigned_attributes(code: types.CodeType) -> set[str]:
     """The attributes that a function, and the functions within it, assign."""
     steps = itertools.chain.from_iterable(map(dis.get_instructions, _iterate_codes(code)))
     return {step.argval for step in steps if step.opname == "STORE_ATTR"}
@@ -163,7 +165,7 @@ def find_imports(code: types.CodeType, package: str) -> Generator[str, None, Non
                 yield from (name, *(f"{name}.{each}" for each in names.argval or ()))
 
 
-def find_own_file(name: str) -> str | None:
+def find_user_file(name: str) -> str | None:
     """The file of a user's module; nothing is imported."""
     top, *inner = name.split(".")
     with contextlib.suppress(ImportError, ValueError):
@@ -171,15 +173,15 @@ def find_own_file(name: str) -> str | None:
         for part in inner:
             places = list(spec.submodule_search_locations or ()) if spec else []
             spec = PathFinder.find_spec(f"{spec.name}.{part}", places) if spec and places else None
-        if spec and spec.has_location and spec.origin and _is_own_file(name, spec.origin):
+        if spec and spec.has_location and spec.origin and _is_user_module(name, spec.origin):
             return spec.origin
     return None
 
 
-def find_own_globals(value: Any) -> list[tuple[dict[str, Any], str]]:
+def find_globals_bound_to(value: Any) -> list[tuple[dict[str, Any], str]]:
     """Where the user's modules have a value: the names of each, and that of the value in it."""
     modules = [each for each in list(sys.modules.values()) if isinstance(each, types.ModuleType)]
-    own = [vars(module) for module in modules if is_own(module)]
+    own = [vars(module) for module in modules if is_user_code(module)]
     found = [(names, name) for names in own for name in list(names) if names[name] is value]
     return sorted(found, key=lambda each: (each[0]["__name__"], each[1]))
 
@@ -202,11 +204,13 @@ def extract_assignments(text: str, name: str) -> str:
     with contextlib.suppress(SyntaxError):
         tree = ast.parse(text)
         block = tree.body[0] if [*map(type, tree.body)] == [ast.ClassDef] else tree
-        return "".join(f"{ast.unparse(each)}\n" for each in _find_statements(block, name))
+        return "".join(
+            f"{ast.unparse(each)}\n" for each in _find_assignment_statements(block, name)
+        )
     return ""
 
 
-def _find_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
+def _find_assignment_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
     """The statements that assign a name, also within an `if`, but in no function or class; of a
     `for` or a `with` the first line.
     """
@@ -220,7 +224,7 @@ def _find_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, Non
             only_declared = isinstance(node, ast.AnnAssign) and node.value is None
             if name in find_variables(line, ast.Store) and not only_declared:
                 yield line
-        yield from _find_statements(node, name)
+        yield from _find_assignment_statements(node, name)
 
 
 def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:

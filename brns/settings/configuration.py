@@ -20,11 +20,11 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
         return {}
     hints, meanings = typing.get_type_hints(part), {}
     for base in reversed([base for base in part.__mro__ if dataclasses.is_dataclass(base)]):
-        meanings |= _read_meanings(base)
+        meanings |= _read_class_field_docstrings(base)
     return {
         field.name: (hints[field.name], meanings.get(field.name, ""))
         for field in dataclasses.fields(part)
-        if field.init and is_plain(hints[field.name])
+        if field.init and is_settable_type(hints[field.name])
     }
 
 
@@ -86,18 +86,18 @@ def _as_python(value: Any) -> Any:
     return tuple(map(_as_python, value)) if isinstance(value, list | tuple) else value
 
 
-def is_plain(hint: Any, functions: bool = False) -> bool:
+def is_settable_type(hint: Any, functions: bool = False) -> bool:
     """Whether the type can be set as text, or where asked for is of `functions`."""
     kind, inner = typing.get_origin(hint), typing.get_args(hint)
     if kind is Literal or hint in (bool, int, float, str, type(None), Ellipsis):
         return True
     if kind is Callable:
         return functions
-    return bool(inner) and all(is_plain(each, functions) for each in inner)
+    return bool(inner) and all(is_settable_type(each, functions) for each in inner)
 
 
 @functools.cache
-def _read_meanings(part: type) -> dict[str, str]:
+def _read_class_field_docstrings(part: type) -> dict[str, str]:
     """The string under each field of a class itself; none without a source in a file."""
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body

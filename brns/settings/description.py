@@ -62,12 +62,12 @@ def part_to_json(part: Any) -> Any:
     elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
         inner = {}
     elif function := _qualified_name(part):
-        owner = get_attribute(part, "__self__")  # of a bound method
-        told = owner is not None and (is_library_value(owner) or is_array(owner))
+        owner = get_attribute_safely(part, "__self__")  # of a bound method
+        told = owner is not None and (is_stdlib_or_numpy_value(owner) or is_array(owner))
         return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
     else:
         inner = _settings_of(part)
-    if not inner and (is_library_value(part) or _is_told_by_repr(part)):
+    if not inner and (is_stdlib_or_numpy_value(part) or _is_told_by_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
     return {"name": name, **{key: part_to_json(value) for key, value in inner.items()}}
 
@@ -115,7 +115,7 @@ def _array_from_json(description: Mapping[str, Any]) -> Any:
 
 def _qualified_name(part: Any) -> str | None:
     """The name of a class, a module, or a function of any kind; other objects have none."""
-    name = get_attribute(part, "__qualname__") or get_attribute(part, "__name__")
+    name = get_attribute_safely(part, "__qualname__") or get_attribute_safely(part, "__name__")
     by_name = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
     return name if by_name else None
 
@@ -127,13 +127,13 @@ def _settings_of(part: Any) -> dict[str, Any]:
     if dataclasses.is_dataclass(part):
         return {field.name: getattr(part, field.name) for field in public_fields(part)}
     attributes = attributes_of(part)
-    values = {name: value for name, value in attributes.items() if _is_value(value)}
+    values = {name: value for name, value in attributes.items() if _is_recordable_value(value)}
     public = {name: value for name, value in values.items() if name[0] != "_"}
     told_by_private = not public and len(values) == len(attributes)
     return values if told_by_private and _compares_by_value(part) else public
 
 
-def get_attribute(thing: Any, name: str, default: Any = None) -> Any:
+def get_attribute_safely(thing: Any, name: str, default: Any = None) -> Any:
     """An attribute, without a user's `__getattr__`, which may raise anything or make what it is
     asked for.
     """
@@ -150,18 +150,18 @@ def attributes_of(thing: Any) -> dict[str, Any]:
     """What an object holds, by name, in its `__dict__` and its slots."""
     attributes = {
         name: value
-        for name, value in (get_attribute(thing, "__dict__") or {}).items()
+        for name, value in (get_attribute_safely(thing, "__dict__") or {}).items()
         if not isinstance(getattr(type(thing), name, None), functools.cached_property)
     }
     for each in type(thing).__mro__:
         slots = getattr(each, "__slots__", ())
         for slot in [slots] if isinstance(slots, str) else slots:
-            if (value := get_attribute(thing, slot, thing)) is not thing:
+            if (value := get_attribute_safely(thing, slot, thing)) is not thing:
                 attributes[slot] = value
     return attributes
 
 
-def is_library_value(thing: Any) -> bool:
+def is_stdlib_or_numpy_value(thing: Any) -> bool:
     """Whether it is of Python's or NumPy's own, and equal to others by value: a date, a range."""
     if isinstance(thing, GETTERS | datetime.tzinfo | string.Template):
         return True
@@ -182,24 +182,33 @@ def _compares_by_value(thing: Any) -> bool:
     return type(thing).__eq__ is not object.__eq__
 
 
-def _is_value(thing: Any) -> bool:
+def _is_recordable_value(thing: Any) -> bool:
     """Whether it is a value, not an object such as a simulator, nor what JAX leaves in one when it
     compiles a method that assigns attributes.
     """
     if any(each.__name__ == "Tracer" for each in type(thing).__mro__):
         return False
     if isinstance(thing, Mapping):
-        return all(_is_value(key) and _is_value(value) for key, value in thing.items())
+        return all(
+            _is_recordable_value(key) and _is_recordable_value(value)
+            for key, value in thing.items()
+        )
     if isinstance(thing, Sequence | Set) and not isinstance(thing, str | bytes | bytearray | range):
-        return all(map(_is_value, thing))
+        return all(map(_is_recordable_value, thing))
     if isinstance(thing, CONSTANTS | bool | int | float | enum.Enum | functools.partial):
         return True
     part = dataclasses.is_dataclass(thing) or bool(_qualified_name(thing))
     by_value = _compares_by_value(thing)
-    return part or by_value or is_array(thing) or is_library_value(thing) or _is_generator(thing)
+    return (
+        part
+        or by_value
+        or is_array(thing)
+        or is_stdlib_or_numpy_value(thing)
+        or _is_random_or_iterator(thing)
+    )
 
 
-def _is_generator(thing: Any) -> bool:
+def _is_random_or_iterator(thing: Any) -> bool:
     """Whether random numbers are drawn from it, or whatever else comes next; not from a file."""
     import numpy as np
 
@@ -220,11 +229,11 @@ def public_fields(part: Any) -> list[dataclasses.Field]:
 def is_array(thing: Any) -> bool:
     """Whether NumPy has it as an array; Gymnasium's spaces too have a shape and a dtype."""
     parts = ("__array__", "dtype", "shape")
-    has_all = all(get_attribute(thing, part) is not None for part in parts)
+    has_all = all(get_attribute_safely(thing, part) is not None for part in parts)
     return has_all and not isinstance(thing, type)
 
 
-def refuse_unrecorded(part: Any, name: str) -> None:
+def check_recordable(part: Any, name: str) -> None:
     """A `SettingsError`, which calls the part so, where it holds a value that `part_to_json` cannot
     tell from another one.
 
@@ -236,10 +245,10 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         inner = {"args": part.args, **part.keywords}
     elif isinstance(part, Mapping):
         inner = {str(key): value for key, value in part.items()}
-        refuse_unrecorded(list(part), name)
+        check_recordable(list(part), name)
     elif isinstance(part, tuple | list | Set):
         inner = {f"{row}": value for row, value in enumerate(part)}
-    elif _is_generator(source := get_attribute(part, "__self__", part)):
+    elif _is_random_or_iterator(source := get_attribute_safely(part, "__self__", part)):
         raise SettingsError(
             f"{name} draws from a {type(source).__name__}, and a run that is resumed would draw "
             "from its beginning again: give a list; for random numbers make in evaluate "
@@ -257,7 +266,7 @@ def refuse_unrecorded(part: Any, name: str) -> None:
                 "give it as numbers, strings, arrays or a dataclass, or begin its name with _"
             )
     for key, value in inner.items():
-        refuse_unrecorded(value, f"{name}.{key}")
+        check_recordable(value, f"{name}.{key}")
 
 
 def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:

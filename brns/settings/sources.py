@@ -29,26 +29,26 @@ from jax.core import Tracer
 
 from brns.settings.code import (
     extract_assignments,
-    find_assigned,
+    find_assigned_attributes,
     find_digests,
+    find_globals_and_names,
+    find_globals_bound_to,
     find_imports,
-    find_names,
-    find_own_file,
-    find_own_globals,
     find_strings,
+    find_user_file,
     find_variables,
-    is_own,
-    name_code,
-    name_module,
+    get_module_prefix,
+    get_qualified_name,
+    get_source_text,
+    is_user_code,
     normalize_source,
-    read_code,
     read_module_assignments,
-    read_source,
+    read_source_with_digest,
 )
 from brns.settings.description import (
     attributes_of,
-    get_attribute,
-    is_library_value,
+    get_attribute_safely,
+    is_stdlib_or_numpy_value,
     part_to_json,
 )
 
@@ -103,19 +103,20 @@ class Source:
         """name of a module to a digest of its file as it is now"""
         for part in (task, *parts):
             self._collect(part)
-        self._collect_registered(get_attribute(task, "spec"))
+        self._collect_registered_environment(get_attribute_safely(task, "spec"))
         before = None
         while before != (before := (len(self._holders), len(self._attributes))):
             for (prefix, _), held in list(self._holders.items()):
                 self._collect_globals(held, {*self._attributes, "__getattr__"}, prefix)
-        self._leave_out_places()
+        self._strip_project_paths()
 
     @functools.cached_property
     def texts(self) -> dict[str, str]:
         """Name to source, of a function without any to a digest of what Python compiled."""
         names = (*self.values, *self.made, *self.files, *self.functions)
         texts = {
-            name: self.describe(name) + "".join(map(read_source, self.functions.get(name, ())))
+            name: self.describe(name)
+            + "".join(map(read_source_with_digest, self.functions.get(name, ())))
             for name in names
         }
         return {name: text for name, text in texts.items() if text}
@@ -133,7 +134,7 @@ class Source:
 
         return sorted(filter(concerns, _CHANGED))
 
-    def _leave_out_places(self) -> None:
+    def _strip_project_paths(self) -> None:
         """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
         part of a temporary folder's name.
         """
@@ -158,13 +159,20 @@ class Source:
             self._add_value(name, thing)
         if plain:
             name = ""
-        if name and isinstance(thing, type) and dataclasses.is_dataclass(thing) and is_own(thing):
+        if (
+            name
+            and isinstance(thing, type)
+            and dataclasses.is_dataclass(thing)
+            and is_user_code(thing)
+        ):
             for field in dataclasses.fields(thing):  # of an object the settings tell its values
                 for default in (field.default, field.default_factory):
-                    self._collect(default, f"{name_code(thing)}.{field.name}")
+                    self._collect(default, f"{get_qualified_name(thing)}.{field.name}")
         if isinstance(thing, str):
-            self._collect_registered(_find_registered(thing))
-        if not isinstance(thing, type) and is_own(type(thing)):  # a member of an IntEnum's too
+            self._collect_registered_environment(_find_registered_environment(thing))
+        if not isinstance(thing, type) and is_user_code(
+            type(thing)
+        ):  # a member of an IntEnum's too
             self._collect(type(thing))
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
@@ -173,7 +181,7 @@ class Source:
             keys = [_name_key(row, key) for row, key in enumerate(thing)]
             self._collect_all(dict(zip(keys, thing.values(), strict=True)), name)
             self._collect_all({f"key {key}": each for key, each in zip(keys, thing, strict=True)})
-            self._collect(get_attribute(thing, "default_factory"))
+            self._collect(get_attribute_safely(thing, "default_factory"))
         elif isinstance(thing, np.ndarray):
             self._collect(thing.tolist() if thing.dtype.hasobject else None)
         elif isinstance(thing, tuple | list | set | frozenset):
@@ -181,32 +189,32 @@ class Source:
             things = thing if ordered else sorted(thing, key=_sort_key)
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
-            if is_own(thing):
-                self._hold(thing)
+            if is_user_code(thing):
+                self._register_namespace(thing)
         elif isinstance(thing, functools.partial | functools.partialmethod):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
         elif isinstance(thing, types.MethodType):
             self._collect(thing.__func__)
-            self._collect(thing.__self__, name or name_code(type(thing.__self__)))
+            self._collect(thing.__self__, name or get_qualified_name(type(thing.__self__)))
         elif isinstance(thing, Wrapped):
             for part in ("func", "fget", "fset", "fdel", "__func__"):
-                self._collect(get_attribute(thing, part))
+                self._collect(get_attribute_safely(thing, part))
         elif isinstance(thing, type):
             self._collect_class(thing)
-        elif isinstance(thing, types.FunctionType) or get_attribute(thing, "__wrapped__"):
-            own = isinstance(thing, types.FunctionType) and is_own(thing)
+        elif isinstance(thing, types.FunctionType) or get_attribute_safely(thing, "__wrapped__"):
+            own = isinstance(thing, types.FunctionType) and is_user_code(thing)
             if own:
                 self._collect_function(thing)
-            if (wrapped := get_attribute(thing, "__wrapped__")) is not None:
+            if (wrapped := get_attribute_safely(thing, "__wrapped__")) is not None:
                 self._collect(wrapped, name)
-            inner = get_attribute(thing, "__dict__") or {}
-            self._collect_all(inner, name_code(thing) if own else "")
-        elif is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
+            inner = get_attribute_safely(thing, "__dict__") or {}
+            self._collect_all(inner, get_qualified_name(thing) if own else "")
+        elif is_user_code(type(thing)) or dataclasses.is_dataclass(thing) or _is_user_object(thing):
             self._collect_attributes(thing, name)
-        elif (inner := get_attribute(thing, "unwrapped")) is not None:  # of Gymnasium
-            spec = get_attribute(thing, "spec")
-            arguments = {part: get_attribute(spec, part) for part in ("id", "kwargs")}
+        elif (inner := get_attribute_safely(thing, "unwrapped")) is not None:  # of Gymnasium
+            spec = get_attribute_safely(thing, "spec")
+            arguments = {part: get_attribute_safely(spec, part) for part in ("id", "kwargs")}
             self._collect_all(arguments, name and f"{name}.spec")
             self._collect(inner, name)
         else:
@@ -220,19 +228,25 @@ class Source:
     def _collect_foreign(self, thing: Any, name: str) -> None:
         """Add what is known of another package's object, such as numpy.vectorize or a simulator."""
         if callable(thing):
-            inner = (get_attribute(thing, "__dict__") or {}).items()
+            inner = (get_attribute_safely(thing, "__dict__") or {}).items()
             self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
-            if (owner := get_attribute(thing, "__self__")) is not None:  # of a list's method, say
+            if (
+                owner := get_attribute_safely(thing, "__self__")
+            ) is not None:  # of a list's method, say
                 self._collect(owner, name)
-        if not _is_known(thing) and get_attribute(thing, "__name__") is None:
-            self._collect_assigned(thing)
+        if not _describes_itself(thing) and get_attribute_safely(thing, "__name__") is None:
+            self._collect_object_assignments(thing)
 
     def _add_value(self, name: str, value: Any) -> None:
         self.values[name] = self.values.get(name, "") + _format_value(name, value)
 
-    def _hold(self, thing: types.ModuleType | argparse.Namespace, name: str = "") -> None:
+    def _register_namespace(
+        self, thing: types.ModuleType | argparse.Namespace, name: str = ""
+    ) -> None:
         """Add what functions name of a module, or of a program's arguments."""
-        prefix = name_module(vars(thing)) if isinstance(thing, types.ModuleType) else f"{name}."
+        prefix = (
+            get_module_prefix(vars(thing)) if isinstance(thing, types.ModuleType) else f"{name}."
+        )
         self._holders[prefix, id(thing)] = vars(thing)
 
     def _collect_attributes(self, thing: Any, name: str) -> None:
@@ -242,11 +256,11 @@ class Source:
         these the values are those that initializers of the user's assign.
         """
         inner = attributes_of(thing)
-        if not _is_settings(thing):
-            kinds = [each for each in type(thing).__mro__ if is_own(each)]
+        if not _is_user_object(thing):
+            kinds = [each for each in type(thing).__mro__ if is_user_code(each)]
             written = [vars(each).get(name) for each in kinds for name in INITIALIZERS]
             functions = [each for each in written if isinstance(each, types.FunctionType)]
-            assigned = set().union(*(find_assigned(each.__code__) for each in functions))
+            assigned = set().union(*(find_assigned_attributes(each.__code__) for each in functions))
             for key, value in inner.items():
                 has_value = name and key in assigned and _is_plain_value(value)
                 self._collect_all({key: value}, name if has_value else "")
@@ -255,48 +269,48 @@ class Source:
         else:
             recorded = part_to_json(thing)
             values = {key: value for key, value in inner.items() if key not in recorded}
-            self._collect_all(values, name_code(type(thing)))
+            self._collect_all(values, get_qualified_name(type(thing)))
             self._collect_all({key: inner[key] for key in inner if key in recorded})
 
-    def _collect_registered(self, spec: Any) -> None:
+    def _collect_registered_environment(self, spec: Any) -> None:
         """Add what a program registered with Gymnasium."""
-        entry: Any = get_attribute(spec, "entry_point")
+        entry: Any = get_attribute_safely(spec, "entry_point")
         if isinstance(entry, str):
             name, _, inner = entry.partition(":")
             if (module := sys.modules.get(name)) is None:
                 self._collect_file(name)
             entry = getattr(module, inner, None)
-        if entry is not None and is_own(entry):
+        if entry is not None and is_user_code(entry):
             names = ("kwargs", "max_episode_steps")
             arguments = {name: getattr(spec, name) for name in names}
             self._collect_all({"entry_point": entry, **arguments}, f"registered {spec.id}")
 
     def _collect_class(self, kind: type) -> None:
-        if is_own(type(kind)):
+        if is_user_code(type(kind)):
             self._collect(type(kind))
         for each in kind.__mro__:
-            if not is_own(each) or (each is not kind and id(each) in self._seen):
+            if not is_user_code(each) or (each is not kind and id(each) in self._seen):
                 continue
             self._seen[id(each)] = each
-            self._named.add(name_code(each))
+            self._named.add(get_qualified_name(each))
             if each.__bases__ != (object,):
                 bases = ", ".join(base.__qualname__ for base in each.__bases__)
-                self.made[name_code(each)] = f"class {each.__qualname__}({bases}): ...\n"
+                self.made[get_qualified_name(each)] = f"class {each.__qualname__}({bases}): ...\n"
             settings = vars(each).get("__dataclass_fields__", ())
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
             fields = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
             for name, value in (fields | vars(each)).items():
                 written = not name.startswith("__") or name == "__call__" or _is_handwritten(value)
                 if written and name not in settings:
-                    path = f"{name_code(each)}.{name}"
+                    path = f"{get_qualified_name(each)}.{name}"
                     self._collect(value, path)
-                    if not _is_known(value):
-                        lines = extract_assignments(read_code(each), name)
-                        self._collect_lines(path, lines, module)
+                    if not _describes_itself(value):
+                        lines = extract_assignments(get_source_text(each), name)
+                        self._collect_assignment_lines(path, lines, module)
 
     def _collect_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
-        name, code = name_code(function), function.__code__
+        name, code = get_qualified_name(function), function.__code__
         self.functions.setdefault(name, []).append(function)
         values = function.__defaults__ or ()
         arguments = code.co_varnames[: code.co_argcount]
@@ -308,11 +322,11 @@ class Source:
                 # That of super() makes no object, of which the defaults would count.
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         module = function.__globals__
-        names, attributes = find_names(code)
+        names, attributes = find_globals_and_names(code)
         self._attributes |= attributes
-        self._collect_globals(module, names, name_module(module))
+        self._collect_globals(module, names, get_module_prefix(module))
         for word in find_strings(code):
-            self._collect_registered(_find_registered(word))
+            self._collect_registered_environment(_find_registered_environment(word))
         for each in find_imports(code, module.get("__package__") or ""):
             self._collect_file(each)
 
@@ -321,7 +335,7 @@ class Source:
 
         They may not be imported yet, and importing could do anything: so it is all of the text.
         """
-        file = None if name in self.files else find_own_file(name)
+        file = None if name in self.files else find_user_file(name)
         if file and file.endswith(".py"):
             with contextlib.suppress(OSError, SyntaxError, ValueError):
                 text = pathlib.Path(file).read_text("utf-8")
@@ -345,19 +359,19 @@ class Source:
             if (path, id(module)) in self._globals:
                 continue
             self._globals.add((path, id(module)))
-            self._collect_used(path, value)
-            settings = _is_settings(value)  # whose values tell what the lines read
-            if settings or not _is_known(value):
+            self._collect_used_global(path, value)
+            settings = _is_user_object(value)  # whose values tell what the lines read
+            if settings or not _describes_itself(value):
                 lines = read_module_assignments(module, name)
-                self._collect_lines(path, lines, module, plain=settings)
-                self._collect_assigned(value)
+                self._collect_assignment_lines(path, lines, module, plain=settings)
+                self._collect_object_assignments(value)
 
-    def _collect_assigned(self, thing: Any) -> None:
+    def _collect_object_assignments(self, thing: Any) -> None:
         """Add the lines of a user's modules that assign an object."""
-        for module, name in find_own_globals(thing):
-            self._collect_globals(module, {name}, name_module(module))
+        for module, name in find_globals_bound_to(thing):
+            self._collect_globals(module, {name}, get_module_prefix(module))
 
-    def _collect_lines(
+    def _collect_assignment_lines(
         self, path: str, lines: str, module: Mapping[str, Any], plain: bool = False
     ) -> None:
         """Add the lines that assign what is no value, class or function, and what they read, or of
@@ -371,13 +385,13 @@ class Source:
             names = find_variables(tree, ast.Load)
             if plain:
                 names = {name for name in names & module.keys() if _is_plain_value(module[name])}
-            self._collect_globals(module, names, name_module(module))
+            self._collect_globals(module, names, get_module_prefix(module))
 
-    def _collect_used(self, name: str, value: Any) -> None:
+    def _collect_used_global(self, name: str, value: Any) -> None:
         """Add a global of a function, but of a module and of arguments what functions name."""
         if isinstance(value, argparse.Namespace):
-            self._hold(value, name)
-        elif isinstance(value, types.ModuleType) and not is_own(value):
+            self._register_namespace(value, name)
+        elif isinstance(value, types.ModuleType) and not is_user_code(value):
             self.made[name] = f"{name.rpartition('.')[2]} = {value.__name__}\n"
         else:
             self._collect(value, name)
@@ -402,7 +416,7 @@ def find_edits(
     return changed
 
 
-def remember_changes(before: Mapping[str, str], now: Source) -> None:
+def ignore_evaluation_changes(before: Mapping[str, str], now: Source) -> None:
     """From now on what evaluations changed since the texts were `before` is no edit in this
     process: counters, caches, logs.
 
@@ -428,7 +442,7 @@ def describe_code(task: Any) -> SentCode:
     return SentCode(sys.version_info[:2], source.texts, source.modules, source.changing)
 
 
-def find_other_code(sent: SentCode, task: Any) -> list[str]:
+def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
     """The names of what is other code here than where a task was sent from: functions that were
     compiled of another text, and values in files that differ. Other values may be state.
     """
@@ -468,18 +482,18 @@ def _is_plain_value(value: Any) -> bool:
         return False
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
-    if get_attribute(value, "__name__") is not None or _is_settings(value):
+    if get_attribute_safely(value, "__name__") is not None or _is_user_object(value):
         return False
     if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
         return False
-    return isinstance(value, DATA) or is_library_value(value)
+    return isinstance(value, DATA) or is_stdlib_or_numpy_value(value)
 
 
 def _name_key(row: int, key: Any) -> str:
     """A name for what a dictionary has under a key, without any address."""
     if isinstance(key, PLAIN | tuple):
         return f"{key}"
-    return str(get_attribute(key, "__qualname__", row))
+    return str(get_attribute_safely(key, "__qualname__", row))
 
 
 def _sort_key(thing: Any) -> str:
@@ -487,29 +501,29 @@ def _sort_key(thing: Any) -> str:
     return json.dumps(part_to_json(thing), sort_keys=True)
 
 
-def _find_registered(name: str) -> Any:
+def _find_registered_environment(name: str) -> Any:
     """What is registered with Gymnasium under a name, if anything."""
     registry = getattr(sys.modules.get("gymnasium"), "registry", {})
     return registry.get(name.rpartition(":")[2])
 
 
-def _is_settings(value: Any) -> bool:
+def _is_user_object(value: Any) -> bool:
     """Whether it is an object of a user's own class, such as a dataclass of constants."""
     classes = [each for each in type(value).__mro__ if each is not object]
-    users = all(map(is_own, classes)) or isinstance(value, types.SimpleNamespace)
+    users = all(map(is_user_code, classes)) or isinstance(value, types.SimpleNamespace)
     return users and not isinstance(value, type)
 
 
-def _is_known(value: Any) -> bool:
+def _describes_itself(value: Any) -> bool:
     """Whether its values, or its code, tell more than the lines that assign it."""
-    return _is_plain_value(value) or _is_settings(value) or isinstance(value, KNOWN)
+    return _is_plain_value(value) or _is_user_object(value) or isinstance(value, KNOWN)
 
 
 def _is_alias(name: str, value: Any) -> bool:
     """Whether a name is another one's of a function or class: `measure = np.hypot`."""
     if not callable(value) or isinstance(value, functools.partial):
         return False
-    original = get_attribute(value, "__name__")
+    original = get_attribute_safely(value, "__name__")
     return isinstance(original, str) and original != name.rpartition(".")[2]
 
 

@@ -69,15 +69,15 @@ class PlanarArm(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The behavior of each arm, and how equal its angles are; see `Task.evaluate`."""
-        n, places = len(genotypes), self.places(genotypes)
+        n, places = len(genotypes), self.compute_joint_positions(genotypes)
         fitness = -jnp.var(math.pi * (2 * genotypes - 1), axis=1)
         if self.descriptor == "picture":
-            descriptor = _draw_arms(places)
+            descriptor = _rasterize_arms(places)
         else:
             descriptor = places[:, -1] if self.descriptor == "tip" else places.reshape(n, -1)
         return Evaluation(descriptor, fitness, jnp.zeros(n, bool))
 
-    def places(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n joints 2"]:
+    def compute_joint_positions(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n joints 2"]:
         """Where each link ends.
 
         Args:
@@ -94,7 +94,7 @@ class PlanarArm(eqx.Module):
         return jnp.clip((ends + 1) / 2, 0.0, 1.0)  # rounding may leave the box by a last bit
 
 
-def _draw_arms(places: Float[Array, "n joints 2"]) -> Float[Array, "n pixels"]:
+def _rasterize_arms(places: Float[Array, "n joints 2"]) -> Float[Array, "n pixels"]:
     """How arms look: 1 at the arm, 0 a pixel away from it."""
     at = (jnp.arange(PIXELS) + 0.5) / PIXELS
     y, x = (side.reshape(1, -1) for side in jnp.meshgrid(at, at, indexing="ij"))

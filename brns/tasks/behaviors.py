@@ -54,7 +54,7 @@ class Waypoints(eqx.Module):
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The selected numbers of an episode, one moment after another."""
-        xp, observations = _as_array(episode.observations)
+        xp, observations = _get_namespace_and_array(episode.observations)
         shares = np.arange(1, self.moments + 1) / self.moments
         times = xp.rint(shares * episode.length).astype(int)
         return _select(observations[times], self.select).ravel()
@@ -84,7 +84,7 @@ class Statistic(eqx.Module):
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The statistic of each selected number in an episode."""
-        xp, series = _as_array(getattr(episode, self.of))
+        xp, series = _get_namespace_and_array(getattr(episode, self.of))
         if xp is np:
             series = series.astype(float)
         series = _select(series[1:] if self.of == "observations" else series, self.select)
@@ -122,7 +122,7 @@ class Joined(eqx.Module):
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """What the parts give of an episode, end to end."""
-        xp, _ = _as_array(episode.rewards)
+        xp, _ = _get_namespace_and_array(episode.rewards)
         return xp.concatenate([xp.ravel(part(episode)) for part in self.parts])
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
@@ -148,7 +148,7 @@ def _select(rows: Any, select: tuple[int, ...] | None) -> Any:
     return rows[..., list(select)]
 
 
-def _as_array(series: Any) -> tuple[ModuleType | Any, Any]:
+def _get_namespace_and_array(series: Any) -> tuple[ModuleType | Any, Any]:
     """NumPy or JAX, and floats `(times, d)`, also of several arrays, such as those of a dict."""
     if isinstance(series, np.ndarray):
         return np, series

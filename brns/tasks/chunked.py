@@ -134,7 +134,7 @@ class Chunked(Wrapper):
             return _call_now(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
-            self.executor.begin()
+            self.executor.ensure_open()
         batch = Batch(n, self.task.behavior_space)
         try:
             self._collect(submit, chunks, batch)
@@ -184,7 +184,7 @@ class Chunked(Wrapper):
                         "brns.Processes would end it"
                     )
                 for future in done:
-                    for part in self._fill(batch, waiting.pop(future), future):
+                    for part in self._record_chunk_result(batch, waiting.pop(future), future):
                         waiting[submit(part)] = part
         except EvaluationError:
             raise
@@ -204,7 +204,7 @@ class Chunked(Wrapper):
             for future in waiting:
                 future.cancel()
 
-    def _fill(self, batch: "Batch", rows: range, future: Future) -> list[range]:
+    def _record_chunk_result(self, batch: "Batch", rows: range, future: Future) -> list[range]:
         """Write down what became of a chunk; the rows of one that failed are evaluated again."""
         try:
             asked = self.chunk if self.task.traceable and self.chunk else len(rows)

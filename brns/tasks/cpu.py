@@ -17,7 +17,7 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def make_one_thread_environment() -> dict[str, str]:
+def make_one_thread_variables() -> dict[str, str]:
     """The environment variables of a process that shall use one thread."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
     threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

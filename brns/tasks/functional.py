@@ -16,7 +16,7 @@ from brns.checks.parts import NOT_JAX, check_setting_types, check_settings
 from brns.core import Box, Evaluation
 from brns.settings.description import part_to_json as described
 from brns.tasks.behaviors import Waypoints
-from brns.tasks.policy import FeedForward, fit_policy
+from brns.tasks.policy import FeedForward, make_or_check_policy
 
 
 class Episode(NamedTuple):
@@ -81,7 +81,7 @@ class JaxEnvironmentTask(eqx.Module):
         check_settings(self, steps=(self.steps >= 1, "at least 1"))
         try:
             actions = operator.index(self.env.action_size)
-            self._raw, state = _try_reset(self.env.reset)
+            self._raw, state = _detect_raw_key(self.env.reset)
             _ = state.reward, state.done
             (observations,) = jax.eval_shape(self.observe, state).shape
         except (AttributeError, TypeError, ValueError) as error:
@@ -93,7 +93,7 @@ class JaxEnvironmentTask(eqx.Module):
                 "Gymnasium's are for brns.GymnasiumTask, jumanji's and gymnax's for "
                 "brns.TimeStepEnv and brns.ParamsEnv"
             ) from error
-        self.policy = fit_policy(self.policy, observations, actions)
+        self.policy = make_or_check_policy(self.policy, observations, actions)
         if not _is_hashable(self.env):
             self.env = Unhashable(self.env)
 
@@ -110,7 +110,7 @@ class JaxEnvironmentTask(eqx.Module):
         try:
             # A key for each: simulators that batch by themselves need the whole state batched.
             episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
-            descriptor, solved = jax.vmap(self._judge)(episodes)
+            descriptor, solved = jax.vmap(self._describe_and_check_success)(episodes)
         except NOT_JAX as error:
             raise ValueError(
                 f"{type(self.env).__name__}.step, observe, watch, describe and success must be JAX "
@@ -120,7 +120,7 @@ class JaxEnvironmentTask(eqx.Module):
             ) from error
         return Evaluation(descriptor, episodes.rewards.sum(axis=1), solved)
 
-    def _judge(self, episode: Episode) -> tuple[Array, Any]:
+    def _describe_and_check_success(self, episode: Episode) -> tuple[Array, Any]:
         """A behavior, and whether the task is solved."""
         descriptor = _as_array("describe", self.describe(episode)).astype(float)
         return descriptor, _as_scalar("success", self.success(episode)) if self.success else False
@@ -154,10 +154,10 @@ class JaxEnvironmentTask(eqx.Module):
         length = living.sum()
         times = jnp.minimum(jnp.arange(self.steps + 1), length)  # after the end the last again
 
-        def series(first: Any, others: Array) -> Array:
+        def build_time_series(first: Any, others: Array) -> Array:
             return jnp.concatenate([jnp.asarray(first)[None], others])[times]
 
-        seen = jax.tree.map(series, watch(state), later)
+        seen = jax.tree.map(build_time_series, watch(state), later)
         return Episode(seen, rewards, actions, length, done)
 
 
@@ -187,7 +187,7 @@ def _is_hashable(env: Any) -> bool:
     return True
 
 
-def _try_reset(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
+def _detect_raw_key(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
     """Whether `reset` takes a key's two words, as older code does, and the shapes of its state."""
     key = jax.random.key(0)
     try:

@@ -131,7 +131,9 @@ def act_on_host(layers: Layers, observations: Any, squash_output: bool) -> np.nd
     return rows.T
 
 
-def fit_policy(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
+def make_or_check_policy(
+    policy: FeedForward | None, observations: int, actions: int
+) -> FeedForward:
     """The policy of an environment, by default with two hidden layers of 10 neurons and a squashed
     output; a `ValueError` where the user's has other sizes.
     """

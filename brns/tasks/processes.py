@@ -14,7 +14,7 @@ import cloudpickle
 import jax
 
 from brns.tasks import worker
-from brns.tasks.cpu import make_one_thread_environment
+from brns.tasks.cpu import make_one_thread_variables
 from brns.tasks.worker import EvaluationError, WorkerError
 
 # Of compiled code, as JAX was told in the process of the search.
@@ -66,7 +66,7 @@ class ProcessThreads(Executor):
         self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
         self.processes: list[Any] = []  # of the threads here
 
-    def begin(self) -> Executor:
+    def ensure_open(self) -> Executor:
         """The threads or the cluster, opened if they are not."""
         with self.lock:
             self.opened = self.opened or self.open(self.stack)
@@ -75,7 +75,7 @@ class ProcessThreads(Executor):
     def submit(  # ty: ignore[incompatible-method-override]
         self, _: Callable, request: str, packed: Packed, *chunk: Any
     ) -> Future:
-        opened = self.begin()
+        opened = self.ensure_open()
         with self.lock:
             scatter = getattr(opened, "scatter", None)
             content = packed.content
@@ -126,7 +126,7 @@ def _evaluate_in_process(
     patience = start.timeout and start.timeout + START
     for _ in range(DEATHS):
         try:
-            process = _thread_process(processes, start)
+            process = _get_or_start_process(processes, start)
             if digest not in _THREAD.tasks:
                 _THREAD.tasks = process.submit(worker.cache_task, digest, content).result(patience)
             started = True
@@ -151,22 +151,25 @@ def _evaluate_in_process(
     raise EvaluationError(f"{request} ended its process {DEATHS} times. {died}")
 
 
-def _thread_process(processes: list[Any], start: Start) -> Any:
+def _get_or_start_process(processes: list[Any], start: Start) -> Any:
     """This thread's process, which has one chunk at a time: one knows on which it died or hung."""
     if not hasattr(_THREAD, "process"):
         import loky
 
         # As daemons, Dask's workers could have no processes.
         multiprocessing.current_process().daemon = False
-        environment = {"JAX_PLATFORMS": "cpu", **make_one_thread_environment()}
+        environment = {"JAX_PLATFORMS": "cpu", **make_one_thread_variables()}
         for name in CACHE:
             if (value := getattr(jax.config, name)) is not None:
                 environment[name.upper()] = str(value)
         try:
             _THREAD.process = loky.ProcessPoolExecutor(
-                1, env=environment, initializer=worker.set_up, initargs=(os.getpid(), start.log)
+                1,
+                env=environment,
+                initializer=worker.set_up_process,
+                initargs=(os.getpid(), start.log),
             )
-            first = _THREAD.process.submit(worker.initialize, start.initializer)
+            first = _THREAD.process.submit(worker.run_initializer, start.initializer)
         except (OSError, ImportError) as error:
             raise WorkerError(
                 f"no process can be started here ({error}). Processes need a /dev/shm that is "

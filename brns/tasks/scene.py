@@ -46,7 +46,7 @@ class Scene(NamedTuple):
         """Left, right, lowest and highest y, for `imshow(..., origin="lower")`."""
         return self.low[0], self.high[0], self.low[1], self.high[1]
 
-    def place(self, descriptors: Float[Rows, "*n d"]) -> Float[np.ndarray, "*n 2"]:
+    def project_to_plane(self, descriptors: Float[Rows, "*n d"]) -> Float[np.ndarray, "*n 2"]:
         """Where behaviors lie in the plane.
 
         Args:

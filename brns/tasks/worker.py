@@ -22,12 +22,12 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import validate_evaluation
-from brns.settings.sources import find_other_code
+from brns.settings.sources import find_mismatched_code
 
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
 GRACE = 5.0  # seconds for a worker to end by itself
-Seed = tuple[np.ndarray, str]
+KeyData = tuple[np.ndarray, str]
 """a key as NumPy has it: its data, and the name of its generator"""
 
 _tasks: dict[str, Task] = {}
@@ -46,7 +46,7 @@ class WorkerError(RuntimeError):
     """A worker cannot evaluate, whatever the individuals."""
 
 
-def set_up(parent: int, log: str | None) -> None:
+def set_up_process(parent: int, log: str | None) -> None:
     """Send this process's output to the log, if any, and end it with the search's process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     # A task may start processes too, which know no method of loky's.
@@ -60,17 +60,17 @@ def set_up(parent: int, log: str | None) -> None:
         sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
-    def watch() -> None:
+    def exit_with_parent() -> None:
         while os.getppid() == parent and threading.main_thread().is_alive():
             time.sleep(1)
         if os.getppid() == parent:  # a thread of the task's goes on, for which Python would wait
             time.sleep(GRACE)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
-def initialize(pickled: bytes | None) -> None:
+def run_initializer(pickled: bytes | None) -> None:
     """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
     jax.block_until_ready(jax.random.bits(jax.random.key(0)))  # no chunk's timeout counts it
     if pickled is not None:
@@ -95,13 +95,13 @@ def pickle_registered_environments() -> list[bytes]:
 
 def cache_task(digest: str, content: bytes) -> list[str]:
     """Take a task by its digest; gives the digests of all that are held then."""
-    _tasks[digest] = _call_or_fail("the task", lambda: _unpickle(content))
+    _tasks[digest] = _call_or_fail("the task", lambda: _load_and_check_task(content))
     while len(_tasks) > HELD:
         del _tasks[next(iter(_tasks))]
     return list(_tasks)
 
 
-def _unpickle(content: bytes) -> Task:
+def _load_and_check_task(content: bytes) -> Task:
     inner, code = pickle.loads(content)
     environments, pickled = pickle.loads(inner)
     task = pickle.loads(pickled)  # whose module, imported now, may register them too
@@ -112,7 +112,7 @@ def _unpickle(content: bytes) -> Task:
             with contextlib.suppress(Exception):  # of a module that is not here
                 spec = pickle.loads(environment)
                 gymnasium.registry[spec.id] = spec
-    if other := find_other_code(code, task):
+    if other := find_mismatched_code(code, task):
         raise ImportError(
             f"here {', '.join(other)} is other code than the search's: a file was edited after the "
             "search imported it, or its folder here is another version. Start Python anew"
@@ -142,7 +142,7 @@ def _last_line(error: BaseException) -> str:
 
 
 def evaluate_packed(
-    description: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
+    description: str, packed: tuple[str, bytes], genotypes: np.ndarray, key_data: KeyData
 ) -> tuple[Evaluation, float]:
     """Evaluate a chunk by a task that comes with it, or was unpacked here before; gives the seconds
     that it took, too. The description says in words what is evaluated, for errors.
@@ -159,16 +159,16 @@ def evaluate_packed(
     if digest not in _tasks:
         cache_task(digest, content)
     task = _tasks[digest] = _tasks.pop(digest)
-    return evaluate_and_time(description, task, genotypes, seed)
+    return evaluate_and_time(description, task, genotypes, key_data)
 
 
 def evaluate_and_time(
-    description: str, task: Task, genotypes: np.ndarray, seed: Seed
+    description: str, task: Task, genotypes: np.ndarray, key_data: KeyData
 ) -> tuple[Evaluation, float]:
     """What a task says about one chunk, as `evaluate_packed` gives it."""
     began = time.perf_counter()
     try:
-        evaluation = evaluate_chunk(task, genotypes, seed)
+        evaluation = evaluate_chunk(task, genotypes, key_data)
         return evaluation, time.perf_counter() - began
     except (Exception, SystemExit) as error:  # as text: the task's own might not be picklable
         failed = EvaluationError(f"{description} raised {_last_line(error)}")
@@ -181,10 +181,10 @@ def _evaluate_jit(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""
     return task.evaluate(genotypes, key)
 
 
-def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
+def evaluate_chunk(task: Task, genotypes: np.ndarray, key_data: KeyData) -> Evaluation:
     """What a task says about a chunk, checked while it is still known which chunk it was."""
     rows = jnp.asarray(genotypes)
-    key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
+    key = jax.random.wrap_key_data(jnp.asarray(key_data[0]), impl=key_data[1])
     evaluation = _evaluate_jit(task, rows, key) if task.traceable else task.evaluate(rows, key)
     evaluation = validate_evaluation(evaluation, len(rows), task)
     return Evaluation(*map(np.asarray, evaluation))

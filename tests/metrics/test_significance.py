@@ -9,13 +9,13 @@ from scipy.stats import rankdata
 
 from brns.metrics.significance import (
     Difference,
-    by_seed,
-    correct,
-    corrected,
-    enough_seeds,
+    compare_paired,
+    compare_shared_seeds,
+    correct_differences,
+    correct_testable_p,
+    count_seeds_needed,
     holm,
     least_p,
-    paired,
 )
 
 
@@ -28,14 +28,14 @@ def counted(difference):
 
 def test_signed_ranks_by_hand():
     """Of 8 ways to sign ranks 1, 2, 3, two are as far from balance as + + +, and four as - + +."""
-    assert paired([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == (pytest.approx(2 / 8), 1.0, 3)
+    assert compare_paired([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == (pytest.approx(2 / 8), 1.0, 3)
     two_thirds = (pytest.approx(4 / 8), pytest.approx(2 / 3), 3)
-    assert paired([1.0, 4.0, 6.0], [2.0, 2.0, 3.0]) == two_thirds
-    ties = paired([1.0, 2.0, 3.0, 9.0, 9.0], [0.0, 0.0, 0.0, 9.0, 9.0])
+    assert compare_paired([1.0, 4.0, 6.0], [2.0, 2.0, 3.0]) == two_thirds
+    ties = compare_paired([1.0, 2.0, 3.0, 9.0, 9.0], [0.0, 0.0, 0.0, 9.0, 9.0])
     assert ties == (pytest.approx(2 / 8), 0.8, 5)
-    assert paired([5.0, 5.0], [5.0, 5.0]) == (1.0, 0.5, 2)
-    assert paired([6.0, 5.0], [5.0, 5.0]) == (1.0, 0.75, 2)
-    assert paired([], []) == (1.0, 0.5, 0)
+    assert compare_paired([5.0, 5.0], [5.0, 5.0]) == (1.0, 0.5, 2)
+    assert compare_paired([6.0, 5.0], [5.0, 5.0]) == (1.0, 0.75, 2)
+    assert compare_paired([], []) == (1.0, 0.5, 0)
 
 
 @pytest.mark.parametrize(
@@ -43,42 +43,49 @@ def test_signed_ranks_by_hand():
 )
 def test_p_is_exact_whatever_the_ties(difference):
     ours, theirs = np.array(difference, float), np.zeros(len(difference))
-    found = paired(ours, theirs)
+    found = compare_paired(ours, theirs)
     assert found.p == pytest.approx(counted(ours))
     assert found.effect == np.mean(ours > 0)
-    assert paired(theirs, ours)[:2] == (pytest.approx(found.p), pytest.approx(1 - found.effect))
+    assert compare_paired(theirs, ours)[:2] == (
+        pytest.approx(found.p),
+        pytest.approx(1 - found.effect),
+    )
 
 
 def test_a_seed_that_never_solved_it_is_later_than_all_others():
     never, theirs = float("inf"), [5.0, 7.0]
-    assert paired([never, never, 9.0], [never, *theirs]) == paired([9.0] * 3, [9.0, *theirs])
+    assert compare_paired([never, never, 9.0], [never, *theirs]) == compare_paired(
+        [9.0] * 3, [9.0, *theirs]
+    )
 
 
 def test_no_p_supports_the_other_side_of_what_its_effect_says():
     """Twelve small gains and eight large losses: ranks are sure of less, most seeds of more."""
     difference = [0.1 + 0.01 * k for k in range(12)] + [-5.0 - k for k in range(8)]
     assert counted(np.array(difference[8:])) < 0.05  # as few suffice
-    assert paired(difference, np.zeros(20))[:2] == (1.0, 0.6)
+    assert compare_paired(difference, np.zeros(20))[:2] == (1.0, 0.6)
 
 
 def test_only_shared_seeds_are_compared_each_with_itself():
     """Seeds differ by 100, the methods by 1."""
     ours, theirs = ({s: 100.0 * s + more for s in range(8)} for more in (1, 0))
-    assert by_seed(ours, theirs | {20: 9e9}) == (2 / 2**8, 1.0, 8)
-    assert by_seed(ours, {20: 1.0}) == (1.0, 0.5, 0)
+    assert compare_shared_seeds(ours, theirs | {20: 9e9}) == (2 / 2**8, 1.0, 8)
+    assert compare_shared_seeds(ours, {20: 1.0}) == (1.0, 0.5, 0)
 
 
 def test_the_least_p_is_reached_and_so_many_seeds_are_enough():
     for seeds in (3, 10):
-        assert paired([1.0] * seeds, [0.0] * seeds).p == pytest.approx(least_p(seeds))
+        assert compare_paired([1.0] * seeds, [0.0] * seeds).p == pytest.approx(least_p(seeds))
     assert least_p(0) == least_p(1) == 1
-    assert [enough_seeds(tests) for tests in (1, 2, 6, 7)] == [6, 7, 8, 9]
+    assert [count_seeds_needed(tests) for tests in (1, 2, 6, 7)] == [6, 7, 8, 9]
     for tests in range(1, 30):
-        seeds = enough_seeds(tests)
-        full = [paired([1.0] * seeds, [0.0] * seeds)] * tests
-        assert {test.verdict for test in corrected(full)} == {"higher"}
-        fewer = [paired([1.0] * (seeds - 1), [0.0] * (seeds - 1))] * tests
-        assert {test.verdict for test in corrected(fewer)} == {f"not tested (n = {seeds - 1})"}
+        seeds = count_seeds_needed(tests)
+        full = [compare_paired([1.0] * seeds, [0.0] * seeds)] * tests
+        assert {test.verdict for test in correct_differences(full)} == {"higher"}
+        fewer = [compare_paired([1.0] * (seeds - 1), [0.0] * (seeds - 1))] * tests
+        assert {test.verdict for test in correct_differences(fewer)} == {
+            f"not tested (n = {seeds - 1})"
+        }
 
 
 def test_holms_correction_by_hand():
@@ -88,8 +95,8 @@ def test_holms_correction_by_hand():
 
 
 def test_what_cannot_be_confirmed_weakens_no_other():
-    p = correct([0.01, 0.9, 0.02], [0.001, 0.0625, 0.001])
+    p = correct_testable_p([0.01, 0.9, 0.02], [0.001, 0.0625, 0.001])
     assert_allclose(p, [0.02, np.nan, 0.02])
-    assert_allclose(correct([0.03, 0.03], [0.03, 0.03]), [np.nan, np.nan])
+    assert_allclose(correct_testable_p([0.03, 0.03], [0.03, 0.03]), [np.nan, np.nan])
     verdicts = [test.verdict for test in (Difference(0.01, 0.2, 9), Difference(0.2, 0.9, 9))]
     assert verdicts == ["lower", "undecided"]

@@ -17,7 +17,7 @@ from brns.pictures import FIGURES, PAPER, draw, figures_of, lines, notebook, sty
 from brns.pictures.lines import label_line_ends, move_apart
 from brns.pictures.paint_maps import draw_world
 from brns.pictures.records import choose_looks
-from brns.pictures.scenes import open_cells
+from brns.pictures.scenes import find_reachable_cells
 from brns.pictures.style import new_figure
 from brns.runs.record import Records
 from brns.settings.parts import LOOKS, parts
@@ -169,10 +169,10 @@ def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
     walls[:, 2] = True
     world = Scene((0.0, 0.0), (4.0, 4.0), walls=walls, walls_extent=(0, 4, 0, 4))
     space = Box(world.low, world.high)
-    assert open_cells(world, space, 4).tolist() == [[True, True, False, True]] * 4
+    assert find_reachable_cells(world, space, 4).tolist() == [[True, True, False, True]] * 4
     begun = world._replace(start=(0.5, 0.5))
-    assert open_cells(begun, space, 4).tolist() == [[True, True, False, False]] * 4
-    assert open_cells(world._replace(walls=None), space, 4).all()
+    assert find_reachable_cells(begun, space, 4).tolist() == [[True, True, False, False]] * 4
+    assert find_reachable_cells(world._replace(walls=None), space, 4).all()
 
 
 def test_the_table_says_of_which_worlds_each_figure_is():

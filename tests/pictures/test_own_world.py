@@ -93,7 +93,7 @@ def test_a_picture_of_the_run_needs_no_search(wide, strides):
         alone = Record(known.path)
         points = overview(alone).axes[1].collections[-1].get_offsets()
         world = find_scene(alone)
-        assert_allclose(points, world.place(alone.population().descriptor))
+        assert_allclose(points, world.project_to_plane(alone.population().descriptor))
         assert world.walls is None
 
 
@@ -166,4 +166,4 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
 def test_behaviors_on_a_line_lie_at_height_0():
     world = make_plain_scene(Box([-1.0], [3.0]))
     assert (world.low, world.high) == ((-1, -1), (3, 1))
-    assert_array_equal(world.place(np.array([[2.0]])), [[2, 0]])
+    assert_array_equal(world.project_to_plane(np.array([[2.0]])), [[2, 0]])

@@ -15,7 +15,7 @@ from brns.metrics.measures import MEASURES, over_seeds
 from brns.pictures import novelty_grid
 from brns.pictures.records import find_scene
 from brns.pictures.report import page, view
-from brns.pictures.scenes import open_cells
+from brns.pictures.scenes import find_reachable_cells
 
 
 class Elements(html.parser.HTMLParser):
@@ -102,7 +102,7 @@ def test_the_view_holds_the_record(maze, shown):
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
     novelty = novelty_grid(maze, 4, 40)
-    reached = open_cells(find_scene(maze), maze.behavior_space, 40)
+    reached = find_reachable_cells(find_scene(maze), maze.behavior_space, 40)
     levels = read(shown["panels"][0]["map"]["levels"][2], "u1").reshape(40, 40)
     assert not levels[~reached].any()
     novelties, places = np.unique(novelty[reached], return_inverse=True)

@@ -18,7 +18,7 @@ from reproduction.__main__ import main
 from reproduction.cost_claims import of_timing
 from reproduction.costs import CONTROL, Costs
 from reproduction.plan import SCALES, Runs, Timing
-from reproduction.results import group_by_provenance
+from reproduction.results import group_runs_by_provenance
 from reproduction.verdicts import HOLDS, PARTLY
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -79,7 +79,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
         return Record(tmp_path / f"{seed}")
 
     runs = [("one", "aaa"), ("one", "aaa"), ("two", "aaa"), ("three", "b")]
-    made = group_by_provenance(
+    made = group_runs_by_provenance(
         (name, record(commit, seed)) for seed, (name, commit) in enumerate(runs)
     )
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]

@@ -104,7 +104,7 @@ def test_only_the_call_is_timed():
             while time.process_time() < end:
                 pass
 
-    cpu, _ = measure_ms(Prepared(lambda *_: None, np.zeros((1, 1)), 1), least=0.0)
+    cpu, _ = measure_ms(Prepared(lambda *_: None, np.zeros((1, 1)), 1), min_seconds=0.0)
     assert cpu < 25
 
 

@@ -77,9 +77,9 @@ def test_columns_are_stacked_over_generations(whole):
 def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order, monkeypatch):
     counting = replace(HOST, estimator=brns.VisitCounts(grids=8))
     (record,) = brns.run(counting, 10, out=tmp_path / "run", checkpoint_every=3)
-    read, learned = [], states._read_learned_descriptors
+    read, learned = [], states._read_valid_descriptors
     monkeypatch.setattr(
-        states, "_read_learned_descriptors", lambda *which: read.append(which) or learned(*which)
+        states, "_read_valid_descriptors", lambda *which: read.append(which) or learned(*which)
     )
     for number in order:
         again = Record(record, counting)
@@ -189,7 +189,7 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
     """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
     then comes one at 0.99."""
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
-    assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
+    assert [coverage.default_grid_shape(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
     with pytest.raises(ValueError, match="4 dimensions has no cells"):
         coverage.resolve_grid_shape(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]

@@ -96,13 +96,13 @@ def test_own_code_that_was_edited_is_named(born):
 def test_a_fingerprint_sees_a_gene_and_leaves_rounding_alone(genes):
     box = brns.Box(np.full(genes, -2.0), np.full(genes, 3.0))
     genotypes = np.random.default_rng(0).uniform(-2, 3, (50, genes)).astype(np.float32)
-    first = remaking.fingerprint(genotypes, box)
+    first = remaking.project_genotypes(genotypes, box)
     near = remaking.SPREAD * genes**0.5
     rounded = np.nextafter(genotypes, np.float32(9))
-    assert np.abs(remaking.fingerprint(rounded, box) - first).max() < near / 10
+    assert np.abs(remaking.project_genotypes(rounded, box) - first).max() < near / 10
     moved = genotypes.copy()
     moved[np.arange(50), np.arange(50) % genes] += 5e-3
-    assert np.abs(remaking.fingerprint(moved, box) - first).min() > near
+    assert np.abs(remaking.project_genotypes(moved, box) - first).min() > near
 
 
 def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, tmp_path):

@@ -246,7 +246,7 @@ def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, m
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             record = Record(out, counting)
-            ActiveRun.read(record, number, 110).go_on(Session(after=number))
+            ActiveRun.read(record, number, 110).begin_session(Session(after=number))
             peaks.append(tracemalloc.get_traced_memory()[1] - before)
     finally:
         tracemalloc.stop()

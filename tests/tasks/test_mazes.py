@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from scipy.ndimage import label
 
 from brns import DeceptiveMaze, RoomsMaze
-from brns.tasks.maze.map import PIXEL, draw_rooms
+from brns.tasks.maze.map import PIXEL, generate_rooms_map
 
 KEY = jax.random.key(0)
 SPACE = DeceptiveMaze().genotype_space
@@ -37,7 +37,7 @@ def test_a_robot_of_its_size_can_go_into_every_room(side):
     assert number == 1
     middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
     assert (pieces[np.ix_(middles, middles)] == 1).all()
-    assert (draw_rooms(5, 4) != draw_rooms(4, 4)).any()
+    assert (generate_rooms_map(5, 4) != generate_rooms_map(4, 4)).any()
 
 
 def test_the_path_is_the_mazes_trajectory():

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from brns.formatting import abbreviate_numbers, format_number
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
-from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
+from brns.metrics.significance import LEVEL, Difference, compare_shared_seeds, correct_differences
 from brns.pictures.figures import draw
 from brns.pictures.records import explain_omitted_figures, find_scene, has_map, methods
 from brns.pictures.report import view
@@ -61,7 +61,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         lengths[label] = sorted({record.last_generation for record in seeds})
     drawn, not_drawn = _draw_figures(records)
     watched = view.gather_view(first_seeds)
-    rows = estimate_measures(runs)
+    rows = estimate_and_test_measures(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
         loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True
@@ -121,7 +121,7 @@ def _list_settings(records: Collection[Record]) -> dict[str, list[Any]]:
     return settings
 
 
-def estimate_measures(
+def estimate_and_test_measures(
     runs: Mapping[str, Sequence[Record]],
 ) -> dict[str, list[tuple[Estimate | None, Difference | None]]]:
     """Of each measure, by its name: each method's estimate over seeds, and its test against the
@@ -161,8 +161,8 @@ def compare_with_first(
             late = {name: dict.fromkeys(seeds[name], math.inf) for name in seeds}
             of_methods = {name: late[name] | numbers for name, numbers in of_methods.items()}
         for name in others:
-            tests[measure, name] = by_seed(of_methods[name], of_methods[reference])
-    return dict(zip(tests, corrected(list(tests.values())), strict=True))
+            tests[measure, name] = compare_shared_seeds(of_methods[name], of_methods[reference])
+    return dict(zip(tests, correct_differences(list(tests.values())), strict=True))
 
 
 def _encode_figure(figure: Figure, is_map: bool) -> tuple[str, bool]:

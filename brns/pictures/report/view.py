@@ -78,7 +78,7 @@ def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
     columns = {}
     for name in ("born", "parent", "solved", "descriptor"):
         columns[name] = np.concatenate([getattr(people, name) for people in living])[first]
-    places = world.place(columns["descriptor"])
+    places = world.project_to_plane(columns["descriptor"])
     rows = [np.searchsorted(ids, people.id) for people in living]
     people = {
         "id": _encode(ids, "<i4"),

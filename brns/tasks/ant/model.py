@@ -28,7 +28,7 @@ class Arena(NamedTuple):
     samples: int
     """positions in a descriptor"""
 
-    def picture(self, low: float, high: float) -> Bool[np.ndarray, "h w"]:
+    def rasterize_walls(self, low: float, high: float) -> Bool[np.ndarray, "h w"]:
         """The walls as pixels of a square from `low` to `high`; row 0 is at the lowest y."""
         at = np.linspace(low, high, PIXELS, endpoint=False) + (high - low) / PIXELS / 2
         x, y, half_x, half_y = np.array(self.walls).T[:, None]

@@ -134,7 +134,7 @@ class AntMaze(eqx.Module):
         return world._replace(
             axes=("x (m)", "y (m)"),
             paths=True,
-            walls=arena.picture(world.low[0], world.high[0]),
+            walls=arena.rasterize_walls(world.low[0], world.high[0]),
             walls_extent=world.extent,
             start=START[:2],
             areas=tuple(areas),
@@ -165,7 +165,7 @@ class AntMaze(eqx.Module):
 
         Args:
             genotypes: `(n, 608)`.
-            threads: by default `physics.threads()`.
+            threads: by default `physics.count_threads()`.
             note: is given the physics of those who live, at the start and after each step.
 
         Returns:

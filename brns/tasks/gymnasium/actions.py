@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from brns.core import Box
 from brns.tasks.gymnasium.numbers import UNBOUNDED, count_observation_numbers
-from brns.tasks.policy import FeedForward, act_on_host, fit_policy
+from brns.tasks.policy import FeedForward, act_on_host, make_or_check_policy
 
 GENES = 100_000  # of a default policy, beyond which a word is said
 
@@ -50,7 +50,7 @@ def _count_outputs(space: spaces.Space) -> int:
 
 
 def default_policy(observed: spaces.Space, acted: spaces.Space) -> FeedForward:
-    policy = fit_policy(None, count_observation_numbers(observed), _count_outputs(acted))
+    policy = make_or_check_policy(None, count_observation_numbers(observed), _count_outputs(acted))
     if policy.genotype_length > GENES:
         warnings.warn(
             f"observations of {count_observation_numbers(observed):,} numbers make a policy of "
@@ -67,7 +67,7 @@ def make_actor(
     """From rows of observations to actions."""
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
-    fit_policy(policy, inputs, _count_outputs(space))
+    make_or_check_policy(policy, inputs, _count_outputs(space))
     layers, squashed = policy.layers(genotypes), policy.squash_output
     choose = _make_chooser(space, squashed)
     return lambda rows: choose(act_on_host(layers, rows.T, squashed).T)

@@ -80,7 +80,7 @@ def flatten_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray
     return np.array([spaces.flatten(space, action) for action in actions], float)
 
 
-def find_limits(space: spaces.Space) -> Bounds:
+def get_flat_bounds(space: spaces.Space) -> Bounds:
     """The bounds of the flattened values, infinite where there are none."""
     count_observation_numbers(space)
     flat: Any = spaces.flatten_space(space)

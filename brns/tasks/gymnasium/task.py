@@ -33,7 +33,7 @@ from brns.tasks.gymnasium.numbers import (
     as_real_numbers,
     check_numbers,
     count_observation_numbers,
-    find_limits,
+    get_flat_bounds,
     make_flatten,
 )
 from brns.tasks.policy import FeedForward, Genotypes
@@ -98,7 +98,7 @@ class GymnasiumTask(eqx.Module):
         if not isinstance(self.policy, FeedForward):
             check_part("policy", self.policy, Policy)
         if self.behavior_space is None:
-            self.behavior_space = self._find_box(*self._spaces(1))
+            self.behavior_space = self._infer_behavior_space(*self._spaces(1))
 
     @property
     def genotype_space(self) -> Box:
@@ -144,7 +144,7 @@ class GymnasiumTask(eqx.Module):
             return self._run_vectorized(act(genotypes), len(genotypes), seed)
         together = max(1, min(TOGETHER, NUMBERS // count_observation_numbers(observed)))
         groups = np.split(genotypes, range(together, len(genotypes), together))
-        episodes = [self._run_one_by_one(act(group), len(group), seed) for group in groups]
+        episodes = [self._run_side_by_side(act(group), len(group), seed) for group in groups]
         return [*itertools.chain(*episodes)]
 
     def film(self, genotype: Float[np.ndarray, " p"]) -> Film:
@@ -166,9 +166,9 @@ class GymnasiumTask(eqx.Module):
                 "make them so, which draws nothing before a film is asked for"
             )
         per_second = float(env.metadata.get("render_fps", 30))
-        return Film(self._draw_episode(env, genotype), self.steps + 1, per_second)
+        return Film(self._render_episode(env, genotype), self.steps + 1, per_second)
 
-    def _draw_episode(self, env: gymnasium.Env, genotype: np.ndarray) -> Iterator[np.ndarray]:
+    def _render_episode(self, env: gymnasium.Env, genotype: np.ndarray) -> Iterator[np.ndarray]:
         """What an environment draws at the start and after each step of one episode."""
         genotypes = np.asarray(genotype)[None]
         act = make_actor(
@@ -186,7 +186,9 @@ class GymnasiumTask(eqx.Module):
             yield picture
         env.close()
 
-    def _run_one_by_one(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+    def _run_side_by_side(
+        self, act: Callable[[np.ndarray], Any], n: int, seed: int
+    ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
         get, make_env = self._worlds.get, self.make_env  # once: a module is slow to give them
         worlds = [get(i, make_single, make_env) for i in range(n)]
@@ -237,13 +239,13 @@ class GymnasiumTask(eqx.Module):
 
     def _run_vectorized(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
-        worlds = self._world(n)
+        worlds = self._get_environment(n)
         plain = isinstance(worlds.single_observation_space, spaces.Box)
         flat = make_flatten(worlds.single_observation_space, n if plain else 1)
 
         seen, rewards, actions, infos = [], [], [], []
 
-        def sense(observation: Any, info: Any) -> np.ndarray:
+        def record_observation(observation: Any, info: Any) -> np.ndarray:
             if plain:
                 rows = flat(observation).reshape(n, -1)
             else:
@@ -253,12 +255,12 @@ class GymnasiumTask(eqx.Module):
             infos.append(copy_info(info))
             return rows
 
-        rows = sense(*reset(worlds, seed))
+        rows = record_observation(*reset(worlds, seed))
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
             actions.append(act(rows))
             observation, reward, ended, truncated, info = step(worlds, actions[-1])
-            rows = sense(observation, info)
+            rows = record_observation(observation, info)
             rewards.append(check_numbers("reward", reward, n))
             ended = check_numbers("terminated", ended, n).astype(bool)
             truncated = check_numbers("truncated", truncated, n).astype(bool)
@@ -280,20 +282,20 @@ class GymnasiumTask(eqx.Module):
             episodes.append(diary.episode(worlds.single_action_space))
         return episodes
 
-    def _world(self, i: int) -> Any:
+    def _get_environment(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
         make = partial(make_vector, n=i) if self.vector else make_single
         return self._worlds.get(i, make, self.make_env)
 
     def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
-        return get_spaces(self._world(n if self.vector else 0), self.vector)
+        return get_spaces(self._get_environment(n if self.vector else 0), self.vector)
 
-    def _find_box(self, observed: spaces.Space, acted: spaces.Space) -> Box:
+    def _infer_behavior_space(self, observed: spaces.Space, acted: spaces.Space) -> Box:
         """Where behaviors lie, if `describe` knows it."""
         describe: Any = self.describe
         if self.watch is None and hasattr(describe, "bounds"):
-            bounds = describe.bounds(find_limits(observed), find_limits(acted))
+            bounds = describe.bounds(get_flat_bounds(observed), get_flat_bounds(acted))
             if np.isfinite(bounds).all():
                 return Box(*bounds)
         raise ValueError(

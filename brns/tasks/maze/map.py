@@ -31,7 +31,7 @@ DOOR = 14  # pixels; the robot's disc takes 7
 MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 
 
-def draw_rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
+def generate_rooms_map(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
     """A map of square rooms whose doors are drawn from a seed; row 0 is at the lowest y."""
     if not 2 <= side <= 8 or seed < 0:
         raise ValueError(
@@ -75,31 +75,31 @@ class Tables(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def build_collision_tables(obstacles: bytes) -> Tables:
+def build_sensor_tables(obstacles: bytes) -> Tables:
     """The tables of a map of k x k bytes, True for wall; the same for equal maps."""
     k = math.isqrt(len(obstacles))
     # Beside the map all is wall.
     free = np.pad(1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH)
 
-    def seen(i: int, j: int) -> np.ndarray:
+    def is_free_at_offset(i: int, j: int) -> np.ndarray:
         """Whether the pixel at that offset is free, for every pixel of the robot."""
         return free[REACH + j : REACH + j + k, REACH + i : REACH + i + k]
 
     touched = np.zeros((k, k), np.uint16)
     for (i, j), bearing in DISC.items():
-        touched[seen(i, j) == 0] |= 1 << BEARINGS.index(bearing)
+        touched[is_free_at_offset(i, j) == 0] |= 1 << BEARINGS.index(bearing)
 
     ends = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16)
     offsets = _compute_laser_ends()
     stops = np.empty((len(offsets), k, k), np.int16)
     for end, (end_i, end_j) in enumerate(offsets):
         ends[end_j + REACH, end_i + REACH] = end
-        clear = seen(0, 0).copy()
+        clear = is_free_at_offset(0, 0).copy()
         moves = np.zeros((k, k), np.uint8)
         goals = []
         for pixels in _trace_line(end_i, end_j):
             for i, j in pixels:
-                clear &= seen(i, j)
+                clear &= is_free_at_offset(i, j)
             moves += clear
             goals.append(pixels[-1])
         goals.append((63, 63))  # no obstacle: further than RANGE, to which readings are cut

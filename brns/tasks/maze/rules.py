@@ -21,8 +21,8 @@ from brns.tasks.maze.map import (
     RANGE,
     REACH,
     Tables,
-    build_collision_tables,
-    draw_rooms,
+    build_sensor_tables,
+    generate_rooms_map,
 )
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import COLOURS, Area, Scene, make_plain_scene
@@ -81,7 +81,7 @@ class DeceptiveMaze(eqx.Module):
             self.bitmap = tuple("".join(np.where(row, "#", ".")) for row in self.bitmap)
         elif self.bitmap is not None:
             self.bitmap = tuple(self.bitmap)
-        self.tables = build_collision_tables(self.obstacles.tobytes())
+        self.tables = build_sensor_tables(self.obstacles.tobytes())
 
     def __check_init__(self):
         x, y, heading = self.start
@@ -155,7 +155,7 @@ class DeceptiveMaze(eqx.Module):
         pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
         observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
 
-        def stretch(state: tuple[Rows, Rows], tables: Tables, layers: Any):
+        def run_segment(state: tuple[Rows, Rows], tables: Tables, layers: Any):
             def advance(state: tuple[Rows, Rows], _):
                 pose, observation = state
                 return _step(tables, pose, POLICY.act(layers, observation)), None
@@ -163,7 +163,9 @@ class DeceptiveMaze(eqx.Module):
             state, _ = jax.lax.scan(advance, state, length=every)
             return state, state[0]
 
-        _, path = cpu.scan(stretch, (pose, observation), self.steps // every, self.tables, layers)
+        _, path = cpu.scan(
+            run_segment, (pose, observation), self.steps // every, self.tables, layers
+        )
         first, later = jnp.stack(pose, axis=1), jnp.stack(path, axis=2)
         return jnp.concatenate([first[:, None], later.swapaxes(0, 1)], axis=1)[: len(genotypes)]
 
@@ -243,7 +245,7 @@ class RoomsMaze(DeceptiveMaze):
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
         if self.bitmap is not None:
             raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes a bitmap")
-        return draw_rooms(self.seed, self.rooms)
+        return generate_rooms_map(self.seed, self.rooms)
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
@@ -253,8 +255,8 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
     # Series in the turn avoid dividing by it; with |turn| <= 0.4 four terms are exact in float32.
     ahead, sideways = (
-        v * _sum_power_series(turn**2, 1, terms=4),
-        -v * turn * _sum_power_series(turn**2, 2, terms=4),
+        v * _sum_trigonometric_series(turn**2, 1, terms=4),
+        -v * turn * _sum_trigonometric_series(turn**2, 2, terms=4),
     )
     cos, sin = _cos_sin(heading)
     next_x, next_y = x + ahead * cos + sideways * sin, y + ahead * sin - sideways * cos
@@ -309,11 +311,16 @@ def _to_pixel(coordinate):
 def _cos_sin(angle: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Cosine and sine of an angle in [-pi, pi], from those of its half: twice as fast a step."""
     half = angle / 2
-    cos, sin = _sum_power_series(half**2, 0, terms=7), half * _sum_power_series(half**2, 1, terms=6)
+    cos, sin = (
+        _sum_trigonometric_series(half**2, 0, terms=7),
+        half * _sum_trigonometric_series(half**2, 1, terms=6),
+    )
     return 1 - 2 * sin**2, 2 * sin * cos
 
 
-def _sum_power_series(square: Float[Array, " n"], first: int, terms: int) -> Float[Array, " n"]:
+def _sum_trigonometric_series(
+    square: Float[Array, " n"], first: int, terms: int
+) -> Float[Array, " n"]:
     r"""$\sum_k (-1)^k x^{2k} / (2k + first)!$ of `square` $= x^2$: cos x, sin(x) / x,
     (1 - cos x) / x^2 for 0, 1, 2.
     """
