@@ -41,7 +41,7 @@ from brns.comparison.peers import (
     MapElites,
     NoveltyCMA,
     Peer,
-    Terms,
+    PeerConfig,
     iterate_peer_offspring,
 )
 from brns.comparison.worlds import Cells
@@ -80,14 +80,14 @@ class OtherWorld(NamedTuple):
 class RandomSearch(eqx.Module):
     """Uniform solutions, as a peer: what evaluations alone cover."""
 
-    def __call__(self, terms: Terms) -> "UniformScheduler":
+    def __call__(self, terms: PeerConfig) -> "UniformScheduler":
         return UniformScheduler(terms)
 
 
 class UniformScheduler:
     """As much of a pyribs scheduler as a peer needs; it keeps nothing."""
 
-    def __init__(self, terms: Terms):
+    def __init__(self, terms: PeerConfig):
         self.archive = self.result_archive = self
         self.shape = terms.offspring_size, len(terms.x0)
         self.random = np.random.default_rng(terms.seed)

@@ -21,13 +21,13 @@ from qdax.core.containers.mapelites_repertoire import (
 from qdax.core.emitters.mutation_operators import isoline_variation
 from qdax.core.emitters.standard_emitters import MixingEmitter
 
-from brns.comparison.peers import CENTROIDS, Terms
+from brns.comparison.peers import CENTROIDS, PeerConfig
 
 
 class QDaxMapElites(eqx.Module):
     """MAP-Elites: the fittest of each cell of a grid."""
 
-    def __call__(self, terms: Terms) -> "Scheduler":
+    def __call__(self, terms: PeerConfig) -> "Scheduler":
         return Scheduler(terms, functools.partial(MapElitesRepertoire.init, centroids=cells(terms)))
 
 
@@ -42,7 +42,7 @@ class DominatedNovelty(eqx.Module):
     capacity: int = 1024
     k: int = 3
 
-    def __call__(self, terms: Terms) -> "Scheduler":
+    def __call__(self, terms: PeerConfig) -> "Scheduler":
         return Scheduler(terms, self.init)
 
     def init(
@@ -96,7 +96,7 @@ def dominated_novelty(
     return jnp.where(jnp.isfinite(fitnesses), novelty, -jnp.inf)
 
 
-def cells(terms: Terms) -> Float[Array, "c d"]:
+def cells(terms: PeerConfig) -> Float[Array, "c d"]:
     """The centers of the world's grid; of a tessellation of its box where there is none."""
     low, high = np.array(terms.ranges).T
     if terms.dims is not None:
@@ -114,7 +114,7 @@ def cells(terms: Terms) -> Float[Array, "c d"]:
 class Scheduler:
     """What a peer is asked for, around a repertoire of QDax."""
 
-    def __init__(self, terms: Terms, init: Any):
+    def __init__(self, terms: PeerConfig, init: Any):
         self.archive = self.result_archive = self
         self.init, self.repertoire = init, None
         self.key, self.number = jax.random.key(terms.seed), 0

@@ -78,7 +78,7 @@ def compare(
             "suite".
         estimators: by name; the first is the reference, with which the others are compared. Also
             methods of pyribs, such as `brns.comparison.peers.PEERS`, or any function that makes a
-            scheduler of its `Terms`.
+            scheduler of its `PeerConfig`.
         seeds: how many, from 0 on, or a list.
         generations: of each run; by default the world's own, and 200 for a task of your own.
         out: the folder of the results.
