@@ -193,10 +193,18 @@ def find_strings(code: types.CodeType) -> set[str]:
 
 
 def read_module_assignments(module: Mapping[str, Any], name: str) -> str:
-    """The lines of a module, or of the last cell of a notebook with any, that assign a global."""
+    """The lines of a module that assign or change a global; of a notebook those from the last cell
+    on that assigns it, each once.
+    """
     if "get_ipython" not in module:
         return extract_assignments("".join(linecache.getlines(module.get("__file__") or "")), name)
-    return next(filter(None, (extract_assignments(cell, name) for cell in module["In"][::-1])), "")
+    lines: list[str] = []
+    for cell in module["In"][::-1]:
+        if text := extract_assignments(cell, name):
+            lines.insert(0, text)
+            if name in find_variables(ast.parse(text), ast.Store):
+                break
+    return "".join(dict.fromkeys(lines))
 
 
 def extract_assignments(text: str, name: str) -> str:
@@ -211,8 +219,8 @@ def extract_assignments(text: str, name: str) -> str:
 
 
 def _find_assignment_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
-    """The statements that assign a name, also within an `if`, but in no function or class; of a
-    `for` or a `with` the first line.
+    """The statements that assign a name, a part of what it names, or call a method of it; also
+    within an `if`, but in no function or class; of a `for` or a `with` the first line.
     """
     for node in ast.iter_child_nodes(block):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -222,9 +230,24 @@ def _find_assignment_statements(block: ast.AST, name: str) -> Generator[ast.stmt
             for part in {"body", "orelse", "handlers", "finalbody"} & vars(line).keys():
                 setattr(line, part, [ast.Pass()] if part == "body" else [])
             only_declared = isinstance(node, ast.AnnAssign) and node.value is None
-            if name in find_variables(line, ast.Store) and not only_declared:
+            changed = {*find_variables(line, ast.Store), *_find_changed_in_part(line)}
+            if name in changed and not only_declared:
                 yield line
         yield from _find_assignment_statements(node, name)
+
+
+def _find_changed_in_part(statement: ast.stmt) -> Generator[str, None, None]:
+    """The names a in statements such as `a.b[0] = 1` and `a.fit(x)`."""
+    if isinstance(statement, ast.Assign | ast.AugAssign):
+        changed = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    else:
+        is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        changed = [statement.value.func] if is_call else []
+    for node in changed:
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            node = node.func if isinstance(node, ast.Call) else node.value
+            if isinstance(node, ast.Name):
+                yield node.id
 
 
 def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:

@@ -274,16 +274,26 @@ class Source:
 
     def _collect_registered_environment(self, spec: Any) -> None:
         """Add what a program registered with Gymnasium."""
-        entry: Any = get_attribute_safely(spec, "entry_point")
-        if isinstance(entry, str):
-            name, _, inner = entry.partition(":")
-            if (module := sys.modules.get(name)) is None:
-                self._collect_file(name)
-            entry = getattr(module, inner, None)
+        entry = self._find_entry_point(spec)
         if entry is not None and is_user_code(entry):
             names = ("kwargs", "max_episode_steps")
             arguments = {name: getattr(spec, name) for name in names}
             self._collect_all({"entry_point": entry, **arguments}, f"registered {spec.id}")
+            for wrapper in spec.additional_wrappers:
+                self._collect(self._find_entry_point(wrapper))
+                self._collect(wrapper.kwargs, f"registered {spec.id}.{wrapper.name}")
+
+    def _find_entry_point(self, spec: Any) -> Any:
+        """The class or function by which Gymnasium makes something; of a module that is not
+        imported yet the file is added.
+        """
+        entry: Any = get_attribute_safely(spec, "entry_point")
+        if not isinstance(entry, str):
+            return entry
+        name, _, inner = entry.partition(":")
+        if (module := sys.modules.get(name)) is None:
+            self._collect_file(name)
+        return getattr(module, inner, None)
 
     def _collect_class(self, kind: type) -> None:
         if is_user_code(type(kind)):

@@ -357,6 +357,21 @@ def use(x):
 made = np.random.default_rng(GAIN)
 def use(x, robot=Robot(made)):
     return robot._made.normal(x)""",
+    "what is done to an object": """made = np.random.default_rng(0)
+made.bit_generator.advance(GAIN)
+def use(x):
+    return made.normal(x)""",
+    "a part of an object": """made = gymnasium.make("Pendulum-v1")
+made.unwrapped.m = GAIN
+def use(x):
+    return made.step(x)""",
+    "a wrapper of a registered environment": """class Env(gymnasium.Env):
+    pass
+class Half(gymnasium.ActionWrapper, gymnasium.utils.RecordConstructorArgs):
+    def action(self, action):
+        return action * literal
+gymnasium.register("Edited-v0", Env, additional_wrappers=(Half.wrapper_spec(),))
+use = None""",
     "the key of a dictionary": """def scale(x):
     return literal * x
 held = {scale: 1.0}
@@ -550,8 +565,9 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
     module = loaded(tmp_path, "stepping", text, monkeypatch)
     assert lines(steps=module.steps)["stepping.steps"] == "steps = itertools.count(2)\n"
     cells = ["steps = iter([1])", "steps = iter( [2] )", "steps = = 3", "next(steps)"]
+    cells += 2 * ["steps.advance()"]
     names = lines(get_ipython=None, In=cells, steps=iter([2]))
-    assert names["steps"] == "steps = iter([2])\n"
+    assert names["steps"] == "steps = iter([2])\nsteps.advance()\n"
 
 
 @pytest.mark.parametrize(
