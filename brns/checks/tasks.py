@@ -16,7 +16,7 @@ from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.sources import Source, ignore_evaluation_changes, remember_changed_settings
+from brns.settings.sources import UserCode, ignore_evaluation_changes, remember_changed_settings
 
 
 def check_task(
@@ -55,7 +55,7 @@ def check_task(
             evaluation = task.evaluate(batch, key)
         return validate_evaluation(evaluation, len(batch), task)
 
-    before, settings = Source(task).texts, part_to_json(task)
+    before, settings = UserCode(task).texts, part_to_json(task)
     first = evaluate(genotypes)
     _check_values(name, first, box)
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
@@ -82,7 +82,7 @@ def check_task(
         compiled = jax.jit(evaluate)(genotypes, key)
         if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
-    ignore_evaluation_changes(before, Source(task))
+    ignore_evaluation_changes(before, UserCode(task))
     changed = find_differences(settings, part_to_json(task))
     remember_changed_settings(task, changed)
     if changed:

@@ -35,13 +35,13 @@ def make_default_out(
     names = [name.replace(":", "-") for name in (experiment, estimator) if name]
     for change in sorted(changes):
         setting, _, value = change.partition("=")
-        name = _as_file_name(setting.strip().rpartition(".")[2])
-        names.append(f"{name}={_as_file_name(value)}")
+        name = _make_safe_file_name(setting.strip().rpartition(".")[2])
+        names.append(f"{name}={_make_safe_file_name(value)}")
     names.append(f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}")
     return Path("runs") / "-".join(names)
 
 
-def _as_file_name(text: str) -> str:
+def _make_safe_file_name(text: str) -> str:
     """A text as part of a file's name."""
     return re.sub(r"[^\w.+-]+", "_", text, flags=re.ASCII).strip("_")
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from brns.pictures.style import choose_line_scale, line_style
+from brns.pictures.style import compute_size_factor, line_style
 from brns.settings.parts import Look
 
 MARKS = 0.12
@@ -86,7 +86,7 @@ def draw_line_with_band(
     """Draw a line with its band, and the first marker a share of the way to the second."""
     ax.set_facecolor("white")
     middle, low, high = band
-    style: dict[str, Any] = line_style(look, choose_line_scale(ax)) | {
+    style: dict[str, Any] = line_style(look, compute_size_factor(ax)) | {
         "markevery": (MARKS * place, MARKS)
     }
     ax.plot(x, middle, label=label, clip_on=False, **style)  # a line at 0 shows above the axis

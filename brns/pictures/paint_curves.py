@@ -88,7 +88,7 @@ def paint_costs(costs: Costs, ax: Axes) -> None:
     ax.set_facecolor("white")
     looks = choose_looks(costs.labels)
     for label, ms in zip(costs.labels, costs.ms, strict=True):
-        look = style.line_style(looks[label], style.choose_line_scale(ax))
+        look = style.line_style(looks[label], style.compute_size_factor(ax))
         ax.plot(costs.dimensions, ms, label=label, **look)
     ax.set_xscale("log", base=2)
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))

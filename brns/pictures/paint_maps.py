@@ -13,7 +13,7 @@ from matplotlib.patheffects import withStroke
 from brns.pictures import style
 from brns.pictures.gather_maps import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
 from brns.pictures.scenes import format_outside, paths_from_start
-from brns.pictures.style import choose_line_scale, colorbar, rank_norm
+from brns.pictures.style import colorbar, compute_size_factor, rank_norm
 from brns.tasks.scene import Scene
 
 MARGIN = 0.02
@@ -26,7 +26,7 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
     world, number, solved = data.scene, len(data.born), data.solved
     some = _pick_rows(number, MOST_PATHS if world.paths else number)
     _draw_behaviors(ax, world, data.descriptor[some], data.born[some], "generation of birth")
-    size = choose_line_scale(ax)
+    size = compute_size_factor(ax)
     if solved.any():
         x, y = world.project_to_plane(data.descriptor[solved]).T
         ring: Any = {"facecolor": "none", "edgecolor": style.SOLVED, "lw": 0.9 * size}
@@ -41,7 +41,7 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
 
 
 def paint_lineage(data: Lineage, ax: Axes) -> None:
-    world, size = data.scene, choose_line_scale(ax)
+    world, size = data.scene, compute_size_factor(ax)
     _draw_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
     others = world.project_to_plane(data.others[_pick_rows(len(data.others), MOST_PATHS)])
     faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
@@ -70,7 +70,7 @@ def paint_novelty_map(data: NoveltyMap, ax: Axes) -> None:
     colorbar(ax, image, "novelty, by rank")
     draw_world(ax, data.scene)
     people = data.living.descriptor
-    size = choose_line_scale(ax)
+    size = compute_size_factor(ax)
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
     ax.scatter(*data.scene.project_to_plane(people).T, label="population", zorder=4, **dot)
     outside = format_outside(data.scene, people)
@@ -92,7 +92,7 @@ def paint_population(data: Living, ax: Axes) -> None:
     if world.paths:
         _draw_paths(ax, world, data.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.project_to_plane(data.descriptor).T
-    size = choose_line_scale(ax)
+    size = compute_size_factor(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
     colorbar(ax, points, "novelty, by rank")
@@ -113,7 +113,7 @@ def _make_imshow_options(extent: tuple[Any, ...]) -> dict[str, Any]:
 
 def make_halo(ax: Axes) -> list[Any]:
     """A white edge that keeps a line apart from what is below it."""
-    return [withStroke(linewidth=3.4 * (0.5 + 0.5 * choose_line_scale(ax)), foreground="white")]
+    return [withStroke(linewidth=3.4 * (0.5 + 0.5 * compute_size_factor(ax)), foreground="white")]
 
 
 def draw_world(ax: Axes, world: Scene) -> None:
@@ -122,7 +122,7 @@ def draw_world(ax: Axes, world: Scene) -> None:
     if world.walls is not None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([style.WALL])
         ax.imshow(image, cmap=color, zorder=2, **_make_imshow_options(world.walls_extent))
-    size = 0.5 + 0.5 * choose_line_scale(ax)
+    size = 0.5 + 0.5 * compute_size_factor(ax)
     ring: Any = {"mfc": "none", "mew": 2.0 * size, "ms": 8 * size, "ls": ""}
     for area in world.areas:  # above all else, since they are what there is to reach
         edge: Any = {"ec": area.color, "lw": 2.0 * size, "path_effects": make_halo(ax)}
@@ -152,7 +152,7 @@ def _draw_behaviors(
     else:
         x, y = world.project_to_plane(behaviors).T
         dot: Any = {
-            "s": area * choose_line_scale(ax) ** 2,
+            "s": area * compute_size_factor(ax) ** 2,
             "lw": 0,
             "alpha": 0.9,
             "rasterized": True,

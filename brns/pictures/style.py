@@ -128,7 +128,7 @@ def measure_panel_inches(ax: Axes) -> tuple[float, float]:
     return figure.get_figwidth() / columns, figure.get_figheight() / rows
 
 
-def choose_line_scale(ax: Axes) -> float:
+def compute_size_factor(ax: Axes) -> float:
     """By how much points and lines are smaller in a small panel: 1 in those of the screen."""
     width, _ = measure_panel_inches(ax)
     return float(np.clip(width / PANEL, 0.3, 1.0))

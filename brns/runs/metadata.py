@@ -148,7 +148,7 @@ class Metadata(pydantic.BaseModel):
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         remember_changed_settings(unwrap_task(search.task), inner)
-        return [*settings, *source.changing]
+        return [*settings, *source.changed_by_evaluations]
 
     def compute_checksum(self) -> int:
         """The checksum that it should have."""
@@ -185,7 +185,10 @@ def make_metadata(
         generations=generations,
         checkpoint_every=checkpoint_every,
         genotypes=genotypes,
-        changing=[*(_prefix_of_task(experiment) + name for name in settings), *source.changing],
+        changing=[
+            *(_prefix_of_task(experiment) + name for name in settings),
+            *source.changed_by_evaluations,
+        ],
         sources=source.texts,
         **collect_provenance(),
     )

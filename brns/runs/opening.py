@@ -29,7 +29,7 @@ from brns.runs.seeds import to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_diff, format_overrides
-from brns.settings.sources import Source, find_edits
+from brns.settings.sources import UserCode, find_edits
 
 LOG = logging.getLogger("brns")
 DRAWING = (*DRAWING_MODES, "jax_default_prng_impl")
@@ -231,7 +231,7 @@ def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     return bool(edited)
 
 
-def _describe_edits(run: Record, edited: Mapping[str, str], source: Source) -> str:
+def _describe_edits(run: Record, edited: Mapping[str, str], source: UserCode) -> str:
     """What was edited, where, and what to do."""
     parts = []
     for name, lines in edited.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from brns.search import NoveltySearch
-from brns.settings.sources import Source
+from brns.settings.sources import UserCode
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.cpu import count_cores
 
@@ -100,10 +100,10 @@ def _find_processor_name() -> str:
         return platform.processor() or "unknown"
 
 
-def read_sources(search: NoveltySearch) -> Source:
+def read_sources(search: NoveltySearch) -> UserCode:
     """The code of a search that is a user's own, as it is now."""
     operators = search.mutate, search.select, search.founders
-    return Source(unwrap_task(search.task), search.estimator, *operators)
+    return UserCode(unwrap_task(search.task), search.estimator, *operators)
 
 
 def group_by_provenance(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ _CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
 """the same of the settings of tasks of a class"""
 
 
-class Source:
+class UserCode:
     """The functions of a task and other parts that are a user's, and the values that they read,
     each under its name, such as `throwing.Throw.evaluate` of a file throwing.py.
     """
@@ -115,18 +115,18 @@ class Source:
         """Name to source, of a function without any to a digest of what Python compiled."""
         names = (*self.values, *self.made, *self.files, *self.functions)
         texts = {
-            name: self.describe(name)
+            name: self.join_value_texts(name)
             + "".join(map(read_source_with_digest, self.functions.get(name, ())))
             for name in names
         }
         return {name: text for name, text in texts.items() if text}
 
-    def describe(self, name: str) -> str:
+    def join_value_texts(self, name: str) -> str:
         """What there is of a name, but for functions."""
         return "".join(each.get(name, "") for each in (self.values, self.made, self.files))
 
     @property
-    def changing(self) -> list[str]:
+    def changed_by_evaluations(self) -> list[str]:
         """The names of these that evaluations of this process changed."""
 
         def concerns(name: str) -> bool:
@@ -408,7 +408,7 @@ class Source:
 
 
 def find_edits(
-    before: Mapping[str, str], now: Source, changing: Collection[str] = ()
+    before: Mapping[str, str], now: UserCode, changing: Collection[str] = ()
 ) -> dict[str, str]:
     """What was edited, but for comments and values that evaluations change: a text by name."""
     changed, texts = {}, now.texts
@@ -417,7 +417,11 @@ def find_edits(
         if name in changing or name in _CHANGED or normalize_source(was) == normalize_source(text):
             continue
         compiled = find_digests(text)  # of a file that was edited, but not imported again
-        if compiled and compiled == find_digests(was) and was.startswith(now.describe(name)):
+        if (
+            compiled
+            and compiled == find_digests(was)
+            and was.startswith(now.join_value_texts(name))
+        ):
             continue
         lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
         visible = list(lines)[2:]
@@ -426,7 +430,7 @@ def find_edits(
     return changed
 
 
-def ignore_evaluation_changes(before: Mapping[str, str], now: Source) -> None:
+def ignore_evaluation_changes(before: Mapping[str, str], now: UserCode) -> None:
     """From now on what evaluations changed since the texts were `before` is no edit in this
     process: counters, caches, logs.
 
@@ -448,8 +452,10 @@ class SentCode(NamedTuple):
 
 
 def describe_code(task: Any) -> SentCode:
-    source = Source(task)
-    return SentCode(sys.version_info[:2], source.texts, source.modules, source.changing)
+    source = UserCode(task)
+    return SentCode(
+        sys.version_info[:2], source.texts, source.modules, source.changed_by_evaluations
+    )
 
 
 def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
@@ -458,7 +464,7 @@ def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
     """
     if sent.python != sys.version_info[:2]:
         return []
-    here = Source(task)
+    here = UserCode(task)
     found = []
     for name in find_edits(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")
