@@ -16,7 +16,7 @@ from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.sources import UserCode, ignore_evaluation_changes, remember_changed_settings
+from brns.settings.sources import CHANGED_SETTINGS, UserCode, ignore_evaluation_changes
 
 
 def check_task(
@@ -84,7 +84,7 @@ def check_task(
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
     ignore_evaluation_changes(before, UserCode(task))
     changed = find_differences(settings, part_to_json(task))
-    remember_changed_settings(task, changed)
+    CHANGED_SETTINGS[type(task)].update(changed)
     if changed:
         warnings.warn(
             f"evaluate changed {', '.join(changed)} of {type(task).__name__}, which a run takes "

@@ -20,7 +20,7 @@ from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, format_diff
-from brns.settings.sources import ignore_evaluation_changes, remember_changed_settings
+from brns.settings.sources import CHANGED_SETTINGS, ignore_evaluation_changes
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -147,7 +147,7 @@ class Metadata(pydantic.BaseModel):
         ignore_evaluation_changes(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
-        remember_changed_settings(unwrap_task(search.task), inner)
+        CHANGED_SETTINGS[type(unwrap_task(search.task))].update(inner)
         return [*settings, *source.changed_by_evaluations]
 
     def compute_checksum(self) -> int:
@@ -169,7 +169,7 @@ def make_metadata(
     check_recordable(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
-    settings = remember_changed_settings(unwrap_task(search.task))
+    settings = sorted(CHANGED_SETTINGS[type(unwrap_task(search.task))])
     first = Metadata(
         format=12,
         id="",

@@ -19,7 +19,7 @@ import pathlib
 import re
 import sys
 import types
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -69,7 +69,7 @@ KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrap
 
 _CHANGED: set[str] = set()
 """names of what evaluations of this process changed: counters, caches, logs"""
-_CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
+CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
 """the same of the settings of tasks of a class"""
 
 
@@ -99,8 +99,8 @@ class UserCode:
         before their names"""
         self._folders: dict[str, str] = {}
         """of modules, and their parents, to what stands for them"""
-        self.modules: dict[str, str] = {}
-        """name of a module to a digest of its file as it is now"""
+        self._paths: dict[str, pathlib.Path] = {}
+        """name of a module to its file"""
         for part in (task, *parts):
             self._collect(part)
         self._collect_registered_environment(get_attribute_safely(task, "spec"))
@@ -124,6 +124,14 @@ class UserCode:
     def join_value_texts(self, name: str) -> str:
         """What there is of a name, but for functions."""
         return "".join(each.get(name, "") for each in (self.values, self.made, self.files))
+
+    def digest_files(self) -> dict[str, str]:
+        """Name of a module to a digest of its file as it is now."""
+        digests = {}
+        for name, path in self._paths.items():
+            with contextlib.suppress(OSError):
+                digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return digests
 
     @property
     def changed_by_evaluations(self) -> list[str]:
@@ -170,17 +178,17 @@ class UserCode:
                     self._collect(default, f"{get_qualified_name(thing)}.{field.name}")
         if isinstance(thing, str):
             self._collect_registered_environment(_find_registered_environment(thing))
-        if not isinstance(thing, type) and is_user_code(
-            type(thing)
-        ):  # a member of an IntEnum's too
+        # Of a member of an IntEnum too.
+        if not isinstance(thing, type) and is_user_code(type(thing)):
             self._collect(type(thing))
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         self._seen[id(thing)] = thing
         if isinstance(thing, Mapping):
-            keys = [_name_key(row, key) for row, key in enumerate(thing)]
-            self._collect_all(dict(zip(keys, thing.values(), strict=True)), name)
-            self._collect_all({f"key {key}": each for key, each in zip(keys, thing, strict=True)})
+            pairs = enumerate(thing.items())
+            self._collect_all({_name_key(row, key): value for row, (key, value) in pairs}, name)
+            for key in thing:
+                self._collect(key)
             self._collect(get_attribute_safely(thing, "default_factory"))
         elif isinstance(thing, np.ndarray):
             self._collect(thing.tolist() if thing.dtype.hasobject else None)
@@ -190,7 +198,7 @@ class UserCode:
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
             if is_user_code(thing):
-                self._register_namespace(thing)
+                self._register_namespace(thing, get_module_prefix(vars(thing)))
         elif isinstance(thing, functools.partial | functools.partialmethod):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
@@ -230,9 +238,8 @@ class UserCode:
         if callable(thing):
             inner = (get_attribute_safely(thing, "__dict__") or {}).items()
             self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
-            if (
-                owner := get_attribute_safely(thing, "__self__")
-            ) is not None:  # of a list's method, say
+            owner = get_attribute_safely(thing, "__self__")  # of a list's method, say
+            if owner is not None:
                 self._collect(owner, name)
         if not _describes_itself(thing) and get_attribute_safely(thing, "__name__") is None:
             self._collect_object_assignments(thing)
@@ -241,12 +248,9 @@ class UserCode:
         self.values[name] = self.values.get(name, "") + _format_value(name, value)
 
     def _register_namespace(
-        self, thing: types.ModuleType | argparse.Namespace, name: str = ""
+        self, thing: types.ModuleType | argparse.Namespace, prefix: str
     ) -> None:
         """Add what functions name of a module, or of a program's arguments."""
-        prefix = (
-            get_module_prefix(vars(thing)) if isinstance(thing, types.ModuleType) else f"{name}."
-        )
         self._holders[prefix, id(thing)] = vars(thing)
 
     def _collect_attributes(self, thing: Any, name: str) -> None:
@@ -357,11 +361,8 @@ class UserCode:
     def _collect_globals(self, module: Mapping[str, Any], names: set[str], prefix: str) -> None:
         """Add what has one of these names in a module, with the lines that make an object."""
         if file := module.get("__file__"):
-            if prefix not in self.modules:
-                with contextlib.suppress(OSError):
-                    content = pathlib.Path(file).read_bytes()
-                    self.modules[prefix] = hashlib.sha256(content).hexdigest()
-            folder = pathlib.Path(file).parent
+            self._paths[prefix] = pathlib.Path(file)
+            folder = self._paths[prefix].parent
             self._folders |= {f"{folder}": ".", f"{folder.parent}": ".."}
         self._named |= {prefix + name for name in names}
         for name in sorted(names & module.keys() - MODULE_NAMES):
@@ -400,7 +401,7 @@ class UserCode:
     def _collect_used_global(self, name: str, value: Any) -> None:
         """Add a global of a function, but of a module and of arguments what functions name."""
         if isinstance(value, argparse.Namespace):
-            self._register_namespace(value, name)
+            self._register_namespace(value, f"{name}.")
         elif isinstance(value, types.ModuleType) and not is_user_code(value):
             self.made[name] = f"{name.rpartition('.')[2]} = {value.__name__}\n"
         else:
@@ -447,15 +448,13 @@ class SentCode(NamedTuple):
 
     python: tuple[int, ...]
     texts: dict[str, str]
-    modules: dict[str, str]
+    files: dict[str, str]
     changing: list[str]
 
 
 def describe_code(task: Any) -> SentCode:
-    source = UserCode(task)
-    return SentCode(
-        sys.version_info[:2], source.texts, source.modules, source.changed_by_evaluations
-    )
+    code, python = UserCode(task), sys.version_info[:2]
+    return SentCode(python, code.texts, code.digest_files(), code.changed_by_evaluations)
 
 
 def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
@@ -465,20 +464,14 @@ def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
     if sent.python != sys.version_info[:2]:
         return []
     here = UserCode(task)
-    found = []
+    files, found = here.digest_files(), []
     for name in find_edits(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")
         module = f"{name.partition('.')[0]}."
-        edited = sent.modules.get(module) != here.modules.get(module)
+        edited = sent.files.get(module) != files.get(module)
         if there and text and (edited or find_digests(there) != find_digests(text)):
             found.append(name)
     return found
-
-
-def remember_changed_settings(task: Any, names: Iterable[str] = ()) -> set[str]:
-    """The settings of tasks of its class that evaluations of this process changed, these too."""
-    _CHANGED_SETTINGS[type(task)].update(names)
-    return _CHANGED_SETTINGS[type(task)]
 
 
 def _is_handwritten(value: Any) -> bool:

@@ -100,12 +100,10 @@ class Chunked(Wrapper):
 
         No pickle from a disk is ever read.
         """
-        content = cloudpickle.dumps(
-            (worker.pickle_registered_environments(), cloudpickle.dumps(self.task))
-        )
-        digest = hashlib.sha256(content).hexdigest()
-        code = describe_code(unwrap_task(self.task))
-        return Packed(digest, cloudpickle.dumps((content, code)))
+        environments = worker.pickle_registered_environments()
+        task, code = cloudpickle.dumps(self.task), describe_code(unwrap_task(self.task))
+        digest = hashlib.sha256(b"".join((*environments, task))).hexdigest()
+        return Packed(digest, cloudpickle.dumps((environments, task, code)))
 
     @functools.cached_property
     def failure_reasons(self) -> dict[tuple[bytes, bytes], str]:

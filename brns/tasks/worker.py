@@ -102,8 +102,7 @@ def cache_task(digest: str, content: bytes) -> list[str]:
 
 
 def _load_and_check_task(content: bytes) -> Task:
-    inner, code = pickle.loads(content)
-    environments, pickled = pickle.loads(inner)
+    environments, pickled, code = pickle.loads(content)
     task = pickle.loads(pickled)  # whose module, imported now, may register them too
     if environments:
         import gymnasium
