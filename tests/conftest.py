@@ -18,6 +18,8 @@ jaxtyping.install_import_hook(["brns", "reproduction"], "beartype.beartype").__e
 
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
+if os.environ[FEW] == "1":  # a sixth of the time of compiling
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 gc.set_threshold(50_000, 20, 100)  # Python's garbage is a fifth of the time of tracing programs
 
@@ -80,7 +82,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def users_compiler():
-    """All optimizations, here and in processes begun here, as users have them."""
+    """LLVM's optimizations, here and in processes begun here, as users have them."""
     import jax
 
     def compile_with(few: str) -> None:

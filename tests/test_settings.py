@@ -229,6 +229,14 @@ class Plain:
         self.value = value
 
 
+class Private:
+    """The same of one that keeps what it was made with to itself."""
+
+    def __init__(self, value):
+        self._value = value
+        self._others = [value]
+
+
 REBUILT = [
     (Ground.FLAT, Ground.STEEP),
     (Legs.LEFT, Legs.LEFT | Legs.RIGHT),
@@ -284,7 +292,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("kind", [Held, Plain])
+@pytest.mark.parametrize("kind", [Held, Plain, Private])
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
 def test_settings_of_every_kind_are_recorded(one, other, kind):
     values = (one, copy.deepcopy(one), other)
@@ -383,3 +391,5 @@ def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
         brns.run(search(Valued(value=table)), 1, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
     check_recordable(Held((object(), {"simulator": object()})), "task")
+    for held in ([table], iter([1]), object()):
+        check_recordable(Private(held), "task")

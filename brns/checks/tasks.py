@@ -16,7 +16,8 @@ from brns.core.evaluation import validate_evaluation
 from brns.core.population import take
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.sources import CHANGED_SETTINGS, UserCode, ignore_evaluation_changes
+from brns.settings.edits import CHANGED_SETTINGS, ignore_evaluation_changes
+from brns.settings.sources import UserCode
 
 
 def check_task(
@@ -88,7 +89,7 @@ def check_task(
     if changed:
         warnings.warn(
             f"evaluate changed {', '.join(changed)} of {type(task).__name__}, which a run takes "
-            "for settings: begin such names with _",
+            "for settings: begin such names with _, and give __init__ no argument of that name",
             stacklevel=2,
         )
     print(_summarize(task, first))

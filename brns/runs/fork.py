@@ -16,8 +16,8 @@ from brns.runs.remaking import GENOTYPE, can_remake, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
+from brns.settings.edits import find_edits
 from brns.settings.parts import SettingsError
-from brns.settings.sources import find_edits
 
 SHARED = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes,

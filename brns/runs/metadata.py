@@ -20,7 +20,11 @@ from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, format_diff
-from brns.settings.sources import CHANGED_SETTINGS, ignore_evaluation_changes
+from brns.settings.edits import (
+    CHANGED_SETTINGS,
+    find_changed_by_evaluations,
+    ignore_evaluation_changes,
+)
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -148,7 +152,7 @@ class Metadata(pydantic.BaseModel):
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         CHANGED_SETTINGS[type(unwrap_task(search.task))].update(inner)
-        return [*settings, *source.changed_by_evaluations]
+        return [*settings, *find_changed_by_evaluations(source)]
 
     def compute_checksum(self) -> int:
         """The checksum that it should have."""
@@ -187,7 +191,7 @@ def make_metadata(
         genotypes=genotypes,
         changing=[
             *(_prefix_of_task(experiment) + name for name in settings),
-            *source.changed_by_evaluations,
+            *find_changed_by_evaluations(source),
         ],
         sources=source.texts,
         **collect_provenance(),

@@ -29,7 +29,8 @@ from brns.runs.seeds import to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_diff, format_overrides
-from brns.settings.sources import UserCode, find_edits
+from brns.settings.edits import find_edits
+from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
 DRAWING = (*DRAWING_MODES, "jax_default_prng_impl")

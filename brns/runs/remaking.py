@@ -20,7 +20,7 @@ from brns.runs.files import RecordError
 from brns.runs.provenance import read_sources
 from brns.search import derive_keys, generate_offspring
 from brns.settings.differences import format_diff
-from brns.settings.sources import find_edits
+from brns.settings.edits import find_edits
 
 GENOTYPE = "offspring.genotype"
 CHECKED = 5

@@ -33,7 +33,8 @@ def part_to_json(part: Any) -> Any:
 
     The settings of a class that is not a dataclass are its public attributes that are values:
     numbers, strings, arrays, paths, members of an Enum and other values of Python's own library,
-    functions, dataclasses, other objects that compare by value, and collections of these.
+    functions, dataclasses, other objects that compare by value, and collections of these. An
+    argument of `__init__` that is kept under `_name` is one too.
     """
     name = type(part).__name__
     if isinstance(part, enum.Enum):
@@ -147,7 +148,9 @@ def get_attribute_safely(thing: Any, name: str, default: Any = None) -> Any:
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
-    """What an object holds, by name, in its `__dict__` and its slots."""
+    """What an object holds, by name, in its `__dict__` and its slots; an argument `mass` of its
+    class that it keeps as `_mass` is called `mass`.
+    """
     attributes = {
         name: value
         for name, value in (get_attribute_safely(thing, "__dict__") or {}).items()
@@ -158,7 +161,21 @@ def attributes_of(thing: Any) -> dict[str, Any]:
         for slot in [slots] if isinstance(slots, str) else slots:
             if (value := get_attribute_safely(thing, slot, thing)) is not thing:
                 attributes[slot] = value
+    for argument in _constructor_arguments(type(thing)) - attributes.keys():
+        value = attributes.get(f"_{argument}")
+        if value is not None and _is_recordable_value(value):
+            with contextlib.suppress(SettingsError):
+                check_recordable(value, argument)
+                attributes[argument] = attributes.pop(f"_{argument}")
     return attributes
+
+
+def _constructor_arguments(kind: type) -> set[str]:
+    """The arguments by which objects of a class are made, but for dataclasses."""
+    code = getattr(kind.__init__, "__code__", None)
+    if code is None or dataclasses.is_dataclass(kind):
+        return set()
+    return {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
 
 
 def is_stdlib_or_numpy_value(thing: Any) -> bool:
@@ -290,9 +307,9 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     hints = {}
     with contextlib.suppress(NameError):  # of a class within a function, whose names are gone
         hints = typing.get_type_hints(part)
-    values = {}
+    values, present_values = {}, attributes_of(original) if is_user_part else {}
     for key, value in description.items():
-        present = getattr(original, key, None) if is_user_part else None
+        present = present_values.get(key)
         if key == "name" or (is_user_part and descriptions_equal(part_to_json(present), value)):
             continue
         values[key] = _decode_setting(f"{name}.{key}", hints.get(key, Any), value, present)

@@ -6,31 +6,24 @@ edited has its old name.
 
 import argparse
 import ast
-import collections
 import contextlib
 import dataclasses
-import difflib
 import enum
 import functools
 import hashlib
 import inspect
-import json
 import pathlib
 import re
 import sys
 import types
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-import equinox as eqx
-import jax
 import numpy as np
-from jax.core import Tracer
 
 from brns.settings.code import (
     extract_assignments,
     find_assigned_attributes,
-    find_digests,
     find_globals_and_names,
     find_globals_bound_to,
     find_imports,
@@ -41,36 +34,33 @@ from brns.settings.code import (
     get_qualified_name,
     get_source_text,
     is_user_code,
-    normalize_source,
     read_module_assignments,
     read_source_with_digest,
 )
 from brns.settings.description import (
     attributes_of,
     get_attribute_safely,
-    is_stdlib_or_numpy_value,
     part_to_json,
 )
+from brns.settings.values import (
+    PLAIN,
+    Wrapped,
+    describes_itself,
+    format_value,
+    is_alias,
+    is_plain_value,
+    is_user_object,
+    make_sort_key,
+    name_key,
+)
 
-PLAIN = bool | int | float | complex | str | bytes | None
-DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 INITIALIZERS = {"__init__", "__post_init__", "__new__", "__init_subclass__", "__set_name__"}
 """methods that give an object or a class its first values"""
-LONG = 1000
-"""letters of a value, beyond which a digest is kept"""
-SHOWN = 30
-"""lines of a difference"""
-Wrapped = classmethod | staticmethod | functools.cached_property | property
+NAMED = 30
+"""items of a dictionary that have names of their own"""
 Function = types.FunctionType | types.MethodType | functools.partial
-KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrapped
-
-
-_CHANGED: set[str] = set()
-"""names of what evaluations of this process changed: counters, caches, logs"""
-CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
-"""the same of the settings of tasks of a class"""
 
 
 class UserCode:
@@ -88,8 +78,8 @@ class UserCode:
         self.files: dict[str, str] = {}
         """name of a module that a function imports to its text"""
         self._seen: dict[int, Any] = {}
-        self._named: set[str] = set()
-        """what was looked at, or for"""
+        self.names: set[str] = set()
+        """of what was looked at, or for"""
         self._globals: set[tuple[str, int]] = set()
         """names and modules whose values are added"""
         self._attributes: set[str] = set()
@@ -133,15 +123,6 @@ class UserCode:
                 digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         return digests
 
-    @property
-    def changed_by_evaluations(self) -> list[str]:
-        """The names of these that evaluations of this process changed."""
-
-        def concerns(name: str) -> bool:
-            return name in self._named or ("." in name and concerns(name.rpartition(".")[0]))
-
-        return sorted(filter(concerns, _CHANGED))
-
     def _strip_project_paths(self) -> None:
         """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
         part of a temporary folder's name.
@@ -155,15 +136,15 @@ class UserCode:
 
     def _collect(self, thing: Any, name: str = "") -> None:
         """Add the user's functions that a thing is or holds, and its value if it has a name."""
-        plain = _is_plain_value(thing)
-        self._named.add(name)
+        plain = is_plain_value(thing)
+        self.names.add(name)
         if name and plain and isinstance(thing, dict):  # some of it may be state
-            words = [key for key in thing if isinstance(key, str)][:SHOWN]
+            words = [key for key in thing if isinstance(key, str)][:NAMED]
             rest = {key: value for key, value in thing.items() if key not in words}
             self._add_value(name, rest)
             for key in words:
                 self._collect(thing[key], f"{name}.{key}")
-        elif name and (plain or _is_alias(name, thing)):
+        elif name and (plain or is_alias(name, thing)):
             self._add_value(name, thing)
         if plain:
             name = ""
@@ -186,7 +167,7 @@ class UserCode:
         self._seen[id(thing)] = thing
         if isinstance(thing, Mapping):
             pairs = enumerate(thing.items())
-            self._collect_all({_name_key(row, key): value for row, (key, value) in pairs}, name)
+            self._collect_all({name_key(row, key): value for row, (key, value) in pairs}, name)
             for key in thing:
                 self._collect(key)
             self._collect(get_attribute_safely(thing, "default_factory"))
@@ -194,7 +175,7 @@ class UserCode:
             self._collect(thing.tolist() if thing.dtype.hasobject else None)
         elif isinstance(thing, tuple | list | set | frozenset):
             ordered = isinstance(thing, tuple | list)
-            things = thing if ordered else sorted(thing, key=_sort_key)
+            things = thing if ordered else sorted(thing, key=make_sort_key)
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
             if is_user_code(thing):
@@ -218,7 +199,7 @@ class UserCode:
                 self._collect(wrapped, name)
             inner = get_attribute_safely(thing, "__dict__") or {}
             self._collect_all(inner, get_qualified_name(thing) if own else "")
-        elif is_user_code(type(thing)) or dataclasses.is_dataclass(thing) or _is_user_object(thing):
+        elif is_user_code(type(thing)) or dataclasses.is_dataclass(thing) or is_user_object(thing):
             self._collect_attributes(thing, name)
         elif (inner := get_attribute_safely(thing, "unwrapped")) is not None:  # of Gymnasium
             spec = get_attribute_safely(thing, "spec")
@@ -241,11 +222,11 @@ class UserCode:
             owner = get_attribute_safely(thing, "__self__")  # of a list's method, say
             if owner is not None:
                 self._collect(owner, name)
-        if not _describes_itself(thing) and get_attribute_safely(thing, "__name__") is None:
+        if not describes_itself(thing) and get_attribute_safely(thing, "__name__") is None:
             self._collect_object_assignments(thing)
 
     def _add_value(self, name: str, value: Any) -> None:
-        self.values[name] = self.values.get(name, "") + _format_value(name, value)
+        self.values[name] = self.values.get(name, "") + format_value(name, value)
 
     def _register_namespace(
         self, thing: types.ModuleType | argparse.Namespace, prefix: str
@@ -260,13 +241,13 @@ class UserCode:
         these the values are those that initializers of the user's assign.
         """
         inner = attributes_of(thing)
-        if not _is_user_object(thing):
+        if not is_user_object(thing):
             kinds = [each for each in type(thing).__mro__ if is_user_code(each)]
             written = [vars(each).get(name) for each in kinds for name in INITIALIZERS]
             functions = [each for each in written if isinstance(each, types.FunctionType)]
             assigned = set().union(*(find_assigned_attributes(each.__code__) for each in functions))
             for key, value in inner.items():
-                has_value = name and key in assigned and _is_plain_value(value)
+                has_value = name and key in assigned and is_plain_value(value)
                 self._collect_all({key: value}, name if has_value else "")
         elif name:
             self._collect_all(inner, name)
@@ -306,7 +287,7 @@ class UserCode:
             if not is_user_code(each) or (each is not kind and id(each) in self._seen):
                 continue
             self._seen[id(each)] = each
-            self._named.add(get_qualified_name(each))
+            self.names.add(get_qualified_name(each))
             if each.__bases__ != (object,):
                 bases = ", ".join(base.__qualname__ for base in each.__bases__)
                 self.made[get_qualified_name(each)] = f"class {each.__qualname__}({bases}): ...\n"
@@ -315,10 +296,11 @@ class UserCode:
             fields = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
             for name, value in (fields | vars(each)).items():
                 written = not name.startswith("__") or name == "__call__" or _is_handwritten(value)
-                if written and name not in settings:
+                lists_members = isinstance(each, enum.EnumMeta) and name[0] == name[-1] == "_"
+                if written and name not in settings and not lists_members:
                     path = f"{get_qualified_name(each)}.{name}"
                     self._collect(value, path)
-                    if not _describes_itself(value):
+                    if not describes_itself(value):
                         lines = extract_assignments(get_source_text(each), name)
                         self._collect_assignment_lines(path, lines, module)
 
@@ -364,15 +346,15 @@ class UserCode:
             self._paths[prefix] = pathlib.Path(file)
             folder = self._paths[prefix].parent
             self._folders |= {f"{folder}": ".", f"{folder.parent}": ".."}
-        self._named |= {prefix + name for name in names}
+        self.names |= {prefix + name for name in names}
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name
             if (path, id(module)) in self._globals:
                 continue
             self._globals.add((path, id(module)))
             self._collect_used_global(path, value)
-            settings = _is_user_object(value)  # whose values tell what the lines read
-            if settings or not _describes_itself(value):
+            settings = is_user_object(value)  # whose values tell what the lines read
+            if settings or not describes_itself(value):
                 lines = read_module_assignments(module, name)
                 self._collect_assignment_lines(path, lines, module, plain=settings)
                 self._collect_object_assignments(value)
@@ -395,7 +377,7 @@ class UserCode:
             self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             names = find_variables(tree, ast.Load)
             if plain:
-                names = {name for name in names & module.keys() if _is_plain_value(module[name])}
+                names = {name for name in names & module.keys() if is_plain_value(module[name])}
             self._collect_globals(module, names, get_module_prefix(module))
 
     def _collect_used_global(self, name: str, value: Any) -> None:
@@ -408,139 +390,13 @@ class UserCode:
             self._collect(value, name)
 
 
-def find_edits(
-    before: Mapping[str, str], now: UserCode, changing: Collection[str] = ()
-) -> dict[str, str]:
-    """What was edited, but for comments and values that evaluations change: a text by name."""
-    changed, texts = {}, now.texts
-    for name in dict.fromkeys((*before, *texts)):
-        was, text = before.get(name, ""), texts.get(name, "")
-        if name in changing or name in _CHANGED or normalize_source(was) == normalize_source(text):
-            continue
-        compiled = find_digests(text)  # of a file that was edited, but not imported again
-        if (
-            compiled
-            and compiled == find_digests(was)
-            and was.startswith(now.join_value_texts(name))
-        ):
-            continue
-        lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
-        visible = list(lines)[2:]
-        more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
-        changed[name] = "\n".join(visible[:SHOWN] + more)
-    return changed
-
-
-def ignore_evaluation_changes(before: Mapping[str, str], now: UserCode) -> None:
-    """From now on what evaluations changed since the texts were `before` is no edit in this
-    process: counters, caches, logs.
-
-    What a file says of functions and objects that were there may have been edited meanwhile.
-    """
-    for name in find_edits(before, now):
-        there = name in before and name in now.texts
-        if not there or name in now.values or before[name].startswith(f"{name} = "):
-            _CHANGED.add(name)
-
-
-class SentCode(NamedTuple):
-    """The code of a task, for a worker that imports it to compare with its own."""
-
-    python: tuple[int, ...]
-    texts: dict[str, str]
-    files: dict[str, str]
-    changing: list[str]
-
-
-def describe_code(task: Any) -> SentCode:
-    code, python = UserCode(task), sys.version_info[:2]
-    return SentCode(python, code.texts, code.digest_files(), code.changed_by_evaluations)
-
-
-def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
-    """The names of what is other code here than where a task was sent from: functions that were
-    compiled of another text, and values in files that differ. Other values may be state.
-    """
-    if sent.python != sys.version_info[:2]:
-        return []
-    here = UserCode(task)
-    files, found = here.digest_files(), []
-    for name in find_edits(sent.texts, here, sent.changing):
-        there, text = sent.texts.get(name, ""), here.texts.get(name, "")
-        module = f"{name.partition('.')[0]}."
-        edited = sent.files.get(module) != files.get(module)
-        if there and text and (edited or find_digests(there) != find_digests(text)):
-            found.append(name)
-    return found
-
-
 def _is_handwritten(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
     value = getattr(value, "__func__", value)  # `__new__` is a static method
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
 
 
-def _is_plain_value(value: Any) -> bool:
-    """Whether it is a value, or a collection of values."""
-    try:
-        if isinstance(value, dict):
-            value = [*value, *value.values()]
-        if isinstance(value, tuple | frozenset | list | set):
-            return all(map(_is_plain_value, value))
-    except RecursionError:  # it holds itself
-        return False
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
-    if get_attribute_safely(value, "__name__") is not None or _is_user_object(value):
-        return False
-    if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
-        return False
-    return isinstance(value, DATA) or is_stdlib_or_numpy_value(value)
-
-
-def _name_key(row: int, key: Any) -> str:
-    """A name for what a dictionary has under a key, without any address."""
-    if isinstance(key, PLAIN | tuple):
-        return f"{key}"
-    return str(get_attribute_safely(key, "__qualname__", row))
-
-
-def _sort_key(thing: Any) -> str:
-    """By which things of a set have the same order in every process."""
-    return json.dumps(part_to_json(thing), sort_keys=True)
-
-
 def _find_registered_environment(name: str) -> Any:
     """What is registered with Gymnasium under a name, if anything."""
     registry = getattr(sys.modules.get("gymnasium"), "registry", {})
     return registry.get(name.rpartition(":")[2])
-
-
-def _is_user_object(value: Any) -> bool:
-    """Whether it is an object of a user's own class, such as a dataclass of constants."""
-    classes = [each for each in type(value).__mro__ if each is not object]
-    users = all(map(is_user_code, classes)) or isinstance(value, types.SimpleNamespace)
-    return users and not isinstance(value, type)
-
-
-def _describes_itself(value: Any) -> bool:
-    """Whether its values, or its code, tell more than the lines that assign it."""
-    return _is_plain_value(value) or _is_user_object(value) or isinstance(value, KNOWN)
-
-
-def _is_alias(name: str, value: Any) -> bool:
-    """Whether a name is another one's of a function or class: `measure = np.hypot`."""
-    if not callable(value) or isinstance(value, functools.partial):
-        return False
-    original = get_attribute_safely(value, "__name__")
-    return isinstance(original, str) and original != name.rpartition(".")[2]
-
-
-def _format_value(name: str, value: Any) -> str:
-    """A value as a line; of a long one a digest."""
-    text = repr(part_to_json(value))
-    if isinstance(value, np.ndarray | jax.Array):
-        text = f"{value.dtype} {text}"
-    if len(text) > LONG:
-        text = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
-    return f"{name} = {text}\n"

@@ -28,7 +28,7 @@ from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
-from brns.settings.sources import describe_code
+from brns.settings.edits import describe_code
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import validate_evaluation
-from brns.settings.sources import find_mismatched_code
+from brns.settings.edits import find_mismatched_code
 
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps

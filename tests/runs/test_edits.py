@@ -15,7 +15,7 @@ import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summary
 from brns.runs.metadata import read_sources
-from brns.settings.sources import find_edits
+from brns.settings.edits import find_edits
 from brns.tasks import worker
 
 CODE = """
@@ -154,6 +154,12 @@ use = outer([GAIN])""",
     def __init__(self):
         self.arm = Gain(GAIN)
 use = functools.partial(max, Robot())""",
+    "a private argument of an object's class": """class Scale:
+    def __init__(self, gain):
+        self._gain = gain
+scale = Scale(GAIN)
+def use(x):
+    return scale._gain * x""",
     "a default of a dataclass that is made": """@dataclasses.dataclass
 class Settings:
     gain: float = GAIN

@@ -7,7 +7,7 @@ from searches import search
 import brns
 from brns import RecordError
 from brns.runs.metadata import read_sources
-from brns.settings.sources import find_edits
+from brns.settings.edits import find_edits
 
 LAZY = """
 import functools

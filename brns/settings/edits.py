@@ -1,0 +1,95 @@
+"""What of a user's code was edited since a run was begun, or is other code in a worker.
+
+Values that evaluations change, such as counters and caches, are no edits.
+"""
+
+import collections
+import difflib
+import sys
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from brns.settings.code import find_digests, normalize_source
+from brns.settings.sources import UserCode
+
+SHOWN = 30
+"""lines of a difference"""
+_CHANGED: set[str] = set()
+"""names of what evaluations of this process changed: counters, caches, logs"""
+CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
+"""the same of the settings of tasks of a class"""
+
+
+def find_changed_by_evaluations(code: UserCode) -> list[str]:
+    """The names of some code that evaluations of this process changed."""
+
+    def concerns(name: str) -> bool:
+        return name in code.names or ("." in name and concerns(name.rpartition(".")[0]))
+
+    return sorted(filter(concerns, _CHANGED))
+
+
+def find_edits(
+    before: Mapping[str, str], now: UserCode, changing: Collection[str] = ()
+) -> dict[str, str]:
+    """What was edited, but for comments and values that evaluations change: a text by name."""
+    changed, texts = {}, now.texts
+    for name in dict.fromkeys((*before, *texts)):
+        was, text = before.get(name, ""), texts.get(name, "")
+        if name in changing or name in _CHANGED or normalize_source(was) == normalize_source(text):
+            continue
+        compiled = find_digests(text)  # of a file that was edited, but not imported again
+        if (
+            compiled
+            and compiled == find_digests(was)
+            and was.startswith(now.join_value_texts(name))
+        ):
+            continue
+        lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
+        visible = list(lines)[2:]
+        more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
+        changed[name] = "\n".join(visible[:SHOWN] + more)
+    return changed
+
+
+def ignore_evaluation_changes(before: Mapping[str, str], now: UserCode) -> None:
+    """From now on what evaluations changed since the texts were `before` is no edit in this
+    process: counters, caches, logs.
+
+    What a file says of functions and objects that were there may have been edited meanwhile.
+    """
+    for name in find_edits(before, now):
+        there = name in before and name in now.texts
+        if not there or name in now.values or before[name].startswith(f"{name} = "):
+            _CHANGED.add(name)
+
+
+class SentCode(NamedTuple):
+    """The code of a task, for a worker that imports it to compare with its own."""
+
+    python: tuple[int, ...]
+    texts: dict[str, str]
+    files: dict[str, str]
+    changing: list[str]
+
+
+def describe_code(task: Any) -> SentCode:
+    code, python = UserCode(task), sys.version_info[:2]
+    return SentCode(python, code.texts, code.digest_files(), find_changed_by_evaluations(code))
+
+
+def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
+    """The names of what is other code here than where a task was sent from: functions that were
+    compiled of another text, and values in files that differ. Other values may be state.
+    """
+    if sent.python != sys.version_info[:2]:
+        return []
+    here = UserCode(task)
+    files, found = here.digest_files(), []
+    for name in find_edits(sent.texts, here, sent.changing):
+        there, text = sent.texts.get(name, ""), here.texts.get(name, "")
+        module = f"{name.partition('.')[0]}."
+        edited = sent.files.get(module) != files.get(module)
+        if there and text and (edited or find_digests(there) != find_digests(text)):
+            found.append(name)
+    return found
