@@ -18,8 +18,8 @@ from brns.comparison.markdown import (
     format_table,
 )
 from brns.formatting import format_csv, read_csv
-from brns.metrics.recorded import evaluated_column
-from brns.pictures.records import method
+from brns.metrics.recorded import read_evaluated_column
+from brns.pictures.records import label_method
 from brns.runs.files import write_bytes
 
 HEADING = "# The ant's areas with the published number of steps"
@@ -29,9 +29,9 @@ NEVER = "never"
 
 def row_of(record: Record) -> dict[str, Any]:
     """What a run says of the areas."""
-    visits = evaluated_column(record, "fitness")
+    visits = read_evaluated_column(record, "fitness")
     row: dict[str, Any] = {
-        "method": method(record).split(",")[0],  # the founders have a column of their own
+        "method": label_method(record).split(",")[0],  # the founders have a column of their own
         "founders": record.experiment["founders"]["name"],
         "seed": record.seed,
         "generations": record.generations[-1],

@@ -18,7 +18,7 @@ from brns.comparison.markdown import (
     format_command_and_provenance,
     format_table,
 )
-from brns.pictures.records import method
+from brns.pictures.records import label_method
 from brns.runs.files import write_bytes
 
 HEADING = "# The rule for stuck ants"
@@ -58,8 +58,8 @@ def text(record: Record, task: AntMaze) -> str:
             HEADING,
             f"An ant that stays within a square of {task.stuck_distance:g} m for "
             f"{task.stuck_window} control steps, of {task.steps:,}, is stopped. Of {GENERATIONS} "
-            f"generations of a run ({method(record)}, seed {record.seed}) {ANTS} offspring each "
-            "were evaluated again with the rule and without it.",
+            f"generations of a run ({label_method(record)}, seed {record.seed}) {ANTS} "
+            "offspring each were evaluated again with the rule and without it.",
             format_table(lines),
             format_command_and_provenance(f"The run: commit {record.metadata.commit}."),
             "",

@@ -157,7 +157,7 @@ def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
         if not jobs:
             continue
         pool = np.concatenate([run(name, method, POOL)[0] for method in METHODS])
-        centres = tessellation.tessellate(pool)
+        centres = tessellation.make_tessellation(pool)
         for _, method, seed in jobs:
             behaviors, oracle, seconds = run(name, method, seed)
             row = {

@@ -37,7 +37,7 @@ from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     add_legend_below,
     house_style,
-    line_style,
+    make_line_style,
     save,
     use_plain_tick_labels,
 )
@@ -264,7 +264,9 @@ def picture(points: list[Point]) -> Figure:
             for method in dict.fromkeys(point.method for point in mine):
                 line = [point for point in mine if point.method == method]
                 sizes = [point.size for point in line]
-                look: dict[str, Any] = line_style(looks[color_name(method)]) | {"label": method}
+                look: dict[str, Any] = make_line_style(looks[color_name(method)]) | {
+                    "label": method
+                }
                 look["lw"] = 0.8 if method.endswith("d = 32") else 1.6
                 axes[0, column].plot(sizes, [point.ms for point in line], **look)
                 axes[1, column].plot(sizes, [point.megabytes for point in line], **look)

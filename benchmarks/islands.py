@@ -26,8 +26,8 @@ from brns.comparison.markdown import (
     format_table,
 )
 from brns.formatting import format_csv, read_csv
-from brns.metrics.coverage import cells
-from brns.metrics.measures import estimate
+from brns.metrics.coverage import find_cells
+from brns.metrics.measures import compute_mean_and_deviation
 from brns.runs.files import write_bytes
 from brns.runs.provenance import find_commit
 
@@ -113,7 +113,7 @@ def run(number: int, rule: str, seed: int) -> dict[str, Any]:
     since, total, sent = visits.copy(), visits[0], []
 
     def cover(descriptors: Any) -> None:
-        at = cells(np.asarray(descriptors).reshape(-1, 2), space, CELLS)
+        at = find_cells(np.asarray(descriptors).reshape(-1, 2), space, CELLS)
         covered[tuple(at.T)] = True
 
     cover(state.population.descriptor)
@@ -146,7 +146,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             runs = [r for r in rows if int(r["islands"]) == number and r["merge"] == rule]
             if not runs:
                 continue
-            mean, deviation, _ = estimate([float(run["cells"]) for run in runs])
+            mean, deviation, _ = compute_mean_and_deviation([float(run["cells"]) for run in runs])
             sent = np.mean([float(run["bytes"]) for run in runs])
             searches = "1" if rule == ONE else str(number)
             cell = f"{mean:,.0f} ± {deviation:.2g}" if len(runs) > 1 else f"{mean:,.0f}"

@@ -46,8 +46,8 @@ from brns.comparison.peers import (
 )
 from brns.comparison.worlds import Cells
 from brns.formatting import format_csv, read_csv
-from brns.metrics.coverage import cells
-from brns.metrics.measures import estimate
+from brns.metrics.coverage import find_cells
+from brns.metrics.measures import compute_mean_and_deviation
 from brns.metrics.significance import compare_paired, correct_differences
 from brns.runs.files import write_bytes
 from brns.runs.provenance import find_commit
@@ -306,7 +306,7 @@ def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, An
                     "method": method,
                     "seed": seed,
                     "evaluations": len(points),
-                    "grid": len(np.unique(cells(place, box, (world.side,) * 2), axis=0)),
+                    "grid": len(np.unique(find_cells(place, box, (world.side,) * 2), axis=0)),
                     "tiles": len(np.unique(tree.query(points)[1])) / tree.n,
                     "seconds": round(run.seconds, 2),
                     "commit": run.commit,
@@ -362,7 +362,7 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
             if np.isnan(value):
                 line.append("")
                 continue
-            _, deviation, _ = estimate(covered[name][method])
+            _, deviation, _ = compute_mean_and_deviation(covered[name][method])
             mark = marks.get((name, method), "")
             line.append(f"{mark}{value:.3g} ± {deviation:.2g}{mark}")
         lines.append([*line, f"{np.nanmedian(rank):g}"])

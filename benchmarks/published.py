@@ -46,7 +46,7 @@ from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     add_legend_below,
     house_style,
-    line_style,
+    make_line_style,
     save,
     use_plain_tick_labels,
 )
@@ -305,7 +305,7 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
             axes.remove()
         for axes, (terms, methods) in zip(panels, found.items(), strict=False):
             for method, runs in methods.items():
-                style: dict[str, Any] = line_style(looks[method]) | {"lw": 1, "marker": ""}
+                style: dict[str, Any] = make_line_style(looks[method]) | {"lw": 1, "marker": ""}
                 for run in runs:
                     evaluations = INDIVIDUALS * STEP * (1 + np.arange(len(run["covered"])))
                     label = method if run is runs[0] else None

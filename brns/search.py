@@ -57,7 +57,12 @@ from brns.core.failures import (
     replace_failed,
 )
 from brns.core.novelty import init_and_score_founders, init_state, score_novelty, update_estimator
-from brns.core.population import initial_generation, make_individuals, take, unite
+from brns.core.population import (
+    concatenate_populations,
+    make_individuals,
+    make_initial_generation,
+    take_rows,
+)
 from brns.estimators.counts import VisitCounts
 from brns.jit import deterministic_jit, is_traced
 from brns.operators.founders import UniformFounders
@@ -193,14 +198,14 @@ class NoveltySearch(eqx.Module):
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_genotypes_in_box("founders", self.founders, genotype, space)
-        genotype, evaluation, lost = self._evaluate_and_replace_founders(genotype, evaluate, draw)
+        genotype, evaluation, lost = self._evaluate_founders(genotype, evaluate, draw)
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with explain_compile_errors("estimator", self.estimator):
             population, state = _init_estimator(
                 self.estimator, self.task.behavior_space, founders, estimate
             )
         if not is_traced(population):
-            check_finite(0, initial_generation(population))
+            check_finite(0, make_initial_generation(population))
             check_descriptors_in_numeric_range(0, population, self.task.behavior_space)
         credit = self.mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
@@ -293,7 +298,7 @@ class NoveltySearch(eqx.Module):
             check_generation(self, int(after.generation), generation)
         return after, generation
 
-    def _evaluate_and_replace_founders(
+    def _evaluate_founders(
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]
     ) -> tuple[Float[Array, "n p"], Evaluation, Float[Array, "f p"]]:
         """Founders that live with what the task says of them, and the genotypes of those that
@@ -424,7 +429,7 @@ def generate_offspring(
     draw, vary = jax.random.split(key)
     drawn = jax.random.randint(draw, (tournament, size), 0, state.population.id.shape[0])
     best = jnp.argmax(state.population.novelty[drawn], axis=0)
-    parents = take(state.population, drawn[best, jnp.arange(size)])
+    parents = take_rows(state.population, drawn[best, jnp.arange(size)])
     genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
     mate = jnp.where(row >= 0, parents.id.at[row].get(mode="fill", fill_value=NOBODY), -1)
     checksum = _compute_checksum(state) + jnp.arange(size, dtype=jnp.uint32)
@@ -458,7 +463,7 @@ def _tell(
         operator=offspring.operator.astype(jnp.int8),
     )
     children = copy_parents_where_failed(children, parents)
-    union = unite(parents, children)
+    union = concatenate_populations(parents, children)
     with explain_compile_errors("estimator", estimator):
         novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
     if not rescore_parents:
@@ -468,7 +473,9 @@ def _tell(
         rows = select(lower_failed_scores(union), mu)
     check_survivor_rows(select, rows, mu)
     rows = replace_failed(union, _replace_invalid_rows(rows, mu + n))
-    generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
+    generation = Generation(
+        take_rows(union, slice(mu)), take_rows(union, slice(mu, None)), take_rows(union, rows)
+    )
     with explain_compile_errors("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
     check_structure(estimator, state.estimator, after)

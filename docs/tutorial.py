@@ -54,7 +54,7 @@ overview(record)
 from brns.metrics import coverage
 
 ends = record.column("survivors.descriptor")
-covered = coverage.of_record(record, (6, 6))
+covered = coverage.coverage_of_record(record, (6, 6))
 print("survivors.descriptor", ends.shape)
 for generation in (0, 10, 20, 30):
     print(f"{covered[generation]:.0%} of the cells visited after generation {generation}")

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import brns
-from brns.metrics.coverage import of_record
+from brns.metrics.coverage import coverage_of_record
 from brns.tasks.chunked import Chunked
 
 WORLDS = 64
@@ -63,6 +63,6 @@ if __name__ == "__main__":
     (record,) = brns.resume("runs/pucks", generations=20, search=search)
     for g in (10, 20):
         print(
-            f"{of_record(record, (20, 20), 'evaluated')[g]:.0%} of a 20 x 20 grid after {g} "
-            "generations"
+            f"{coverage_of_record(record, (20, 20), 'evaluated')[g]:.0%} of a 20 x 20 grid after "
+            f"{g} generations"
         )

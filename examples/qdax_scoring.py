@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 import brns
-from brns.metrics.coverage import of_record
+from brns.metrics.coverage import coverage_of_record
 
 
 class QDaxTask(eqx.Module):
@@ -51,7 +51,7 @@ def main():
     brns.check_task(task)
     search = brns.NoveltySearch(task)
     for record in brns.run(search, generations=100, seeds=range(3)):
-        visited = of_record(record, (20, 20), "evaluated")[-1]
+        visited = coverage_of_record(record, (20, 20), "evaluated")[-1]
         print(
             f"seed {record.seed}: {visited:.0%} of a 20 x 20 grid visited in "
             f"{record.last_generation} generations"

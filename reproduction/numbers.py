@@ -11,8 +11,8 @@ from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
-from brns.metrics.measures import summary
-from brns.metrics.recorded import evaluated_column
+from brns.metrics.measures import summarize_run
+from brns.metrics.recorded import read_evaluated_column
 from brns.pictures.records import find_scene, uniformity_of_archive_or_novelty
 from brns.runs.record import Record
 
@@ -29,21 +29,23 @@ def numbers(record: Record) -> dict[str, float]:
     the published code's analysis: a distance, like kappa's margin.
     """
     of_paths = find_scene(record).paths
-    row = summary(record, of_paths=of_paths)
+    row = summarize_run(record, of_paths=of_paths)
     if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
         rooted = eqx.tree_at(lambda s: s.estimator, record.search, Rooted(record.search.estimator))
-        rooted_cycles = cycling.of_record(record, search=rooted)
+        rooted_cycles = cycling.cycling_of_record(record, search=rooted)
         row["eta_root"] = float(rooted_cycles.eta.mean())
         row["kappa_root"] = float(rooted_cycles.kappa_share.mean())
     return row | (_of_paths(record) if of_paths else _of_plane(record))
 
 
 def _of_paths(record: Record) -> dict[str, float]:
-    signed = paths.signatures(np.concatenate(evaluated_column(record, "descriptor")))
-    space = paths.signature_space(record.behavior_space)
-    deviations = zip(paths.TERMS, paths.spread_of_record(record), strict=True)
+    signed = paths.compute_path_signatures(
+        np.concatenate(read_evaluated_column(record, "descriptor"))
+    )
+    space = paths.make_signature_space(record.behavior_space)
+    deviations = zip(paths.TERMS, paths.signature_spread_of_record(record), strict=True)
     return {
-        "uniformity_visits": uniformity.of_points(signed, space, paths.GRID),
+        "uniformity_visits": uniformity.uniformity_of_points(signed, space, paths.GRID),
         "reach": float(reach(record)[-1]),
         "areas": float(areas(record)[-1]),
         **{f"deviation_{term}": float(value) for term, value in deviations},
@@ -53,7 +55,7 @@ def _of_paths(record: Record) -> dict[str, float]:
 def _of_plane(record: Record) -> dict[str, float]:
     row = {}
     for individuals in ("evaluated", "survivors"):
-        shares = coverage.of_record(record, individuals=individuals)
+        shares = coverage.coverage_of_record(record, individuals=individuals)
         for g in COVERAGE_AT:
             if g < len(shares):
                 row[f"coverage_{individuals}_at_{g}"] = float(shares[g])
@@ -90,7 +92,7 @@ def reach(record: Record) -> np.ndarray:
     """
     start = np.asarray(find_scene(record).start)
     furthest = []
-    for rows in evaluated_column(record, "descriptor"):
+    for rows in read_evaluated_column(record, "descriptor"):
         distances = np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1)
         furthest.append(distances.max())
     return np.maximum.accumulate(furthest)
@@ -98,14 +100,14 @@ def reach(record: Record) -> np.ndarray:
 
 def areas(record: Record) -> np.ndarray:
     """The most areas that one ant evaluated until each generation has visited."""
-    most = [rows.max() for rows in evaluated_column(record, "fitness")]
+    most = [rows.max() for rows in read_evaluated_column(record, "fitness")]
     return np.maximum.accumulate(most)
 
 
 def curves(record: Record) -> dict[str, Curve]:
     """Every statistic over generations, by its name."""
-    every, kept = record.generations, record.snapshots
-    cycles = cycling.of_record(record)
+    every, kept = record.generations, record.generations_with_states
+    cycles = cycling.cycling_of_record(record)
     shared = {
         "parent_distance": (every, dynamics.parent_distance_of_record(record)),
         "age": (every, dynamics.age_of_record(record)),
@@ -115,13 +117,13 @@ def curves(record: Record) -> dict[str, Curve]:
     }
     if find_scene(record).paths:
         return shared | {
-            "coverage_signatures": (every, paths.coverage_of_record(record)),
-            "uniformity_signatures": (every, paths.uniformity_of_record(record)),
+            "coverage_signatures": (every, paths.signature_coverage_of_record(record)),
+            "uniformity_signatures": (every, paths.signature_uniformity_of_record(record)),
             "reach": (every, reach(record)),
             "areas": (every, areas(record)),
         }
     return shared | {
-        "coverage_survivors": (every, coverage.of_record(record)),
-        "coverage_evaluated": (every, coverage.of_record(record, individuals="evaluated")),
+        "coverage_survivors": (every, coverage.coverage_of_record(record)),
+        "coverage_evaluated": (every, coverage.coverage_of_record(record, individuals="evaluated")),
         "uniformity": (kept, uniformity_of_archive_or_novelty(record)),
     }

@@ -20,8 +20,8 @@ from brns.pictures.style import (
     INK,
     add_legend_below,
     house_style,
-    line_style,
-    new_figure,
+    make_figure,
+    make_line_style,
     save,
     use_plain_tick_labels,
     wrap_lines,
@@ -109,7 +109,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
     seeds = [int(rows_of_method[-1]["seeds"]) for rows_of_method in methods.values()]
     looks = choose_looks(methods)
     with house_style():
-        figure = new_figure(6.4, 4.2)
+        figure = make_figure(6.4, 4.2)
         ax = figure.subplots()
         names = append_unequal_seed_counts(list(methods), seeds)
         for place, (name, (method, rows_of_method)) in enumerate(
@@ -144,7 +144,7 @@ def signature(results: Mapping[str, Any]) -> Figure:
         "standard deviation of all paths", TERMS, tuple(map(label, methods)), seeds, tuple(values)
     )
     with house_style():
-        figure = new_figure(6.4, 4.2)
+        figure = make_figure(6.4, 4.2)
         paint_bars(bars, figure.subplots())
         add_legend_below(figure)
     return figure
@@ -158,7 +158,7 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     groups = dict.fromkeys(row["group"] for row in rows.values())
     colors = {group: LOOKS[name].color for group, name in zip(groups, OF_GROUPS, strict=False)}
     with house_style():
-        figure = new_figure(12.4, 0.27 * len(rows) + 1.5)
+        figure = make_figure(12.4, 0.27 * len(rows) + 1.5)
         axes = figure.subplots(1, len(PANELS), sharey=True)
         for ax, (measure, title) in zip(axes, PANELS.items(), strict=True):
             crosses = []
@@ -285,7 +285,7 @@ OF_COSTS: dict[str, Callable[[Costs], Figure]] = {
 def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
     """Two panels, each drawn by `panel` of its value, with plain numbers on logarithmic axes."""
     with house_style():
-        figure = new_figure(11.2, 4.2)
+        figure = make_figure(11.2, 4.2)
         for ax, value in zip(figure.subplots(1, 2), (left, right), strict=True):
             panel(ax, value)
             for axis in (ax.xaxis, ax.yaxis):
@@ -301,4 +301,4 @@ def _styles(costs: Costs) -> dict[str, dict[str, Any]]:
     timed = [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
     names = {name: METHODS.get(name, name) for name in timed}
     looks = choose_looks(names.values())
-    return {name: line_style(looks[method]) for name, method in names.items()}
+    return {name: make_line_style(looks[method]) for name, method in names.items()}

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from brns.formatting import format_csv
-from brns.metrics.measures import estimate
+from brns.metrics.measures import compute_mean_and_deviation
 from brns.runs.files import write_bytes
 from brns.runs.provenance import group_by_provenance
 from brns.runs.record import Record
@@ -37,10 +37,10 @@ def summarize_methods(
             **estimate_rows(list(rows[name].values())),
         }
     first = next(iter(records.values()))[0]
-    experiment = {**first.experiment, "task": first.world}
+    experiment = {**first.experiment, "task": first.task_settings}
     del experiment["estimator"]
     return {
-        "planned_generations": first.planned,
+        "planned_generations": first.planned_generations,
         "experiment": experiment,
         "methods": methods,
     }
@@ -60,7 +60,9 @@ def estimate_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The rows of the seeds, and the estimate of every number over them."""
     summary = {}
     for name in dict.fromkeys(key for row in rows for key in row):
-        summary[name] = estimate([row[name] for row in rows if name in row])._asdict()
+        summary[name] = compute_mean_and_deviation(
+            [row[name] for row in rows if name in row]
+        )._asdict()
     return {"rows": rows, "summary": summary}
 
 
@@ -74,7 +76,9 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
         for measure in by_seed[0]:
             values = [dict(zip(*each[measure], strict=True)) for each in by_seed]
             for g in sorted(set.intersection(*map(set, values))):
-                mean, deviation, seeds = estimate([float(each[g]) for each in values])
+                mean, deviation, seeds = compute_mean_and_deviation(
+                    [float(each[g]) for each in values]
+                )
                 row = {"method": name, "measure": measure, "generation": g}
                 row |= {"mean": f"{mean:.6g}", "deviation": f"{deviation:.6g}", "seeds": seeds}
                 rows += [row] if np.isfinite(mean) else []

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from brns import run
-from brns.runs.progress import track
+from brns.runs.progress import show_progress_of
 from brns.search import NoveltySearch
 from reproduction.numbers import numbers
 from reproduction.plan import Runs
@@ -68,7 +68,7 @@ def run_and_measure(
     """
     with side_by_side(workers) as pool:
         futures = [pool.submit(job) for job in todo]
-        for future in track(as_completed(futures), f"{title}, runs", len(futures)):
+        for future in show_progress_of(as_completed(futures), f"{title}, runs", len(futures)):
             future.result()
         rows: dict[str, dict[int, dict[str, float]]] = {}
         for job, future in zip(todo, futures, strict=True):

@@ -18,9 +18,9 @@ from scipy.stats import binomtest
 from brns.metrics.significance import (
     LEVEL,
     compare_shared_seeds,
+    compute_least_p,
     correct_testable_p,
     explain_not_tested,
-    least_p,
 )
 
 HOLDS, PARTLY, FAILS, UNTESTED = (
@@ -142,7 +142,7 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
     for finding in findings:
         if not isinstance(finding, str):
             largest.append(max(each.p for each in finding))
-            least.append(max(least_p(each.seeds) for each in finding))
+            least.append(max(compute_least_p(each.seeds) for each in finding))
     corrected = iter(correct_testable_p(largest, least).tolist())
     verdicts = []
     for finding in findings:

@@ -33,7 +33,7 @@ def contents(path):
 
 def rewrite(run, facts):
     """Put other facts into a run's run.json, as JSON, as the run itself would have."""
-    metadata.write(Store(run), metadata.Metadata.model_validate_json(json.dumps(facts)))
+    metadata.write_metadata(Store(run), metadata.Metadata.model_validate_json(json.dumps(facts)))
 
 
 def same(a, b):

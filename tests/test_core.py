@@ -9,7 +9,7 @@ from worlds import HostIdentity
 
 from brns.core import Box, Evaluation, Generation, Population
 from brns.core.evaluation import validate_evaluation
-from brns.core.population import take, unite
+from brns.core.population import concatenate_populations, take_rows
 
 
 def test_uniform_points_fill_the_box():
@@ -47,13 +47,13 @@ def test_what_is_no_box_is_refused(low, high):
 def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
     parents = Population.from_descriptors([[0, 1], [2, 3]])
     offspring = Population.from_descriptors([[4, 5], [6, 7], [8, 9]], born=1, first=5)
-    union = unite(parents, offspring)
+    union = concatenate_populations(parents, offspring)
     assert (union.id.tolist(), union.born.tolist()) == ([0, 1, 5, 6, 7], [0, 0, 1, 1, 1])
     assert [len(column) for column in union] == [5] * 11
-    taken = take(union, jnp.array([4, 0]))
+    taken = take_rows(union, jnp.array([4, 0]))
     assert (taken.id.tolist(), taken.descriptor.tolist()) == ([7, 0], [[8, 9], [0, 1]])
-    assert take(union, slice(1, 2)).descriptor.tolist() == [[2, 3]]
-    assert int(take(union, 1).id) == 1
+    assert take_rows(union, slice(1, 2)).descriptor.tolist() == [[2, 3]]
+    assert int(take_rows(union, 1).id) == 1
 
 
 def test_observed_behaviors_are_a_generation_without_parents():

@@ -20,8 +20,8 @@ from brns import (
     NoveltySearch,
     PolynomialMutation,
 )
-from brns.core.population import initial_generation, take, unite
-from brns.runs.seeds import stack
+from brns.core.population import concatenate_populations, make_initial_generation, take_rows
+from brns.runs.seeds import stack_trees
 
 KEY = jax.random.key(0)
 
@@ -36,7 +36,7 @@ def search(task=None, estimator=None, **settings):
 def history(search, generations, key=KEY):
     """The states and the facts of generations 0, 1, ..."""
     states = [search.init(key)]
-    facts = [initial_generation(states[0].population)]
+    facts = [make_initial_generation(states[0].population)]
     for _ in range(generations):
         state, generation = search.step(states[-1], key)
         states.append(state)
@@ -77,8 +77,8 @@ def test_ids_follow_the_order_of_birth_and_name_the_parents(run):
 
 def test_survivors_are_the_most_novel_rows_of_the_union(run):
     for state, facts in zip(run[0][1:], run[1][1:], strict=True):
-        union = unite(facts.parents, facts.offspring)
-        assert same(facts.survivors, take(union, jnp.argsort(-union.novelty, stable=True)[:8]))
+        union = concatenate_populations(facts.parents, facts.offspring)
+        assert same(facts.survivors, take_rows(union, jnp.argsort(-union.novelty, stable=True)[:8]))
         assert same(facts.survivors, state.population)
 
 
@@ -112,7 +112,7 @@ def test_ask_evaluate_tell_is_step(run):
 def test_seeds_in_a_batch_equal_seeds_alone():
     experiment, keys = search(), jax.random.split(KEY, 3)
     alone = [history(experiment, 4, key)[0] for key in keys]
-    founders, *later = (stack(states) for states in zip(*alone, strict=True))
+    founders, *later = (stack_trees(states) for states in zip(*alone, strict=True))
     batch = jax.vmap(experiment.init)(keys)
     for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(founders), strict=True):
         assert_allclose(a, b, rtol=2e-3, atol=1e-3)
@@ -155,7 +155,7 @@ def test_offspring_have_their_operator_and_the_genes_of_both_parents(mixed):
     for state, facts in zip(states, later, strict=False):
         genes_of = dict(zip(state.population.id.tolist(), state.population.genotype, strict=True))
         for row, operator in enumerate(facts.offspring.operator):
-            child = take(facts.offspring, row)
+            child = take_rows(facts.offspring, row)
             if operator == 1:
                 assert child.mate == -1
                 continue
@@ -246,8 +246,8 @@ def test_tell_takes_all_that_were_asked_for_and_no_others(run):
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
     ragged = offspring._replace(parent=jnp.zeros(5, jnp.int32))
     for wrong, got in (
-        (take(offspring, slice(1, None)), r"\(5, 5\) \(genotype"),
-        (take(offspring, jnp.array([0, 1, 2, 3, 4, 5, 0])), r"\(7, 5\) \(genotype"),
+        (take_rows(offspring, slice(1, None)), r"\(5, 5\) \(genotype"),
+        (take_rows(offspring, jnp.array([0, 1, 2, 3, 4, 5, 0])), r"\(7, 5\) \(genotype"),
         (ragged, r"\(5,\) \(parent\)"),
     ):
         with pytest.raises(ValueError, match=rf"tell needs all 6 offspring .* got {got}"):
@@ -279,7 +279,7 @@ def test_offspring_are_told_once_and_to_no_older_state_or_one_of_another_seed(ru
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
     for rows, message in (([1, 0, 2, 3, 4, 5], "in the order in which"), ([0] * 6, "one twice")):
         with pytest.raises(ValueError, match=message):
-            experiment.tell(state, take(offspring, jnp.array(rows)), evaluation, KEY)
+            experiment.tell(state, take_rows(offspring, jnp.array(rows)), evaluation, KEY)
     seed, _ = experiment.step(experiment.init(jax.random.key(7)), jax.random.key(7))
     for other, number in ((old, 0), (after, 2), (seed, 1)):
         with pytest.raises(

@@ -14,8 +14,8 @@ import brns
 from brns import Box
 from brns.core import Generation, Population
 from brns.core.novelty import score_novelty, update_estimator
-from brns.core.population import unite
-from brns.operators.selection import crowding_distance
+from brns.core.population import concatenate_populations
+from brns.operators.selection import compute_crowding_distance
 
 UNITS = [2.0**-66, 2.0**66]
 SCALED = [each for each in ESTIMATORS if not isinstance(each, brns.ArchiveKNN | brns.PopulationKNN)]
@@ -38,7 +38,7 @@ def learn_and_score(estimator, box, parents, offspring):
     state = estimator.init(box, jax.random.key(0))
     generation = Generation(parents, offspring, parents)
     state = update_estimator(estimator, state, generation, jax.random.key(1))
-    union = unite(parents, offspring)
+    union = concatenate_populations(parents, offspring)
     return state, score_novelty(estimator, state, union.descriptor, union)
 
 
@@ -58,7 +58,9 @@ def test_novelty_is_the_same_in_another_unit_or_follows_it(estimator):
 
 def test_crowding_is_that_of_the_largest_numbers_too():
     objectives = jnp.array([[-3e38, 3e38], [0.0, 0.0], [3e38, -3e38]])
-    assert_array_equal(crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf])
+    assert_array_equal(
+        compute_crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf]
+    )
 
 
 class Far(brns.LinearProjection):

@@ -12,7 +12,7 @@ from brns.checks.generations import check_structure
 from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.core.novelty import init_and_score_founders, score_novelty_jit, update_estimator
-from brns.core.population import take, unite
+from brns.core.population import concatenate_populations, take_rows
 
 
 def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32) -> None:
@@ -43,7 +43,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
         order = np.random.default_rng(0).permutation(2 * n)
         novelty = score_novelty_jit(estimator, state, union.descriptor, union)
         permuted = score_novelty_jit(estimator, state, union.descriptor[order], union)
-        living = take(union, slice(n + n // 2))  # another size of population than the loop's
+        living = take_rows(union, slice(n + n // 2))  # another size of population than the loop's
         together = score_novelty_jit(estimator, state, union.descriptor, living)
         three = score_novelty_jit(estimator, state, union.descriptor[-3:], living)
     law = f"{name}.score must permute novelty when descriptors are permuted"
@@ -62,7 +62,7 @@ def _run_three_generations(
     union = parents
     for g, born, learn in zip(range(1, 4), keys[::2], keys[1::2], strict=True):
         offspring = Population.from_descriptors(space.uniform(born, n), g, g * n)
-        union = unite(parents, offspring)
+        union = concatenate_populations(parents, offspring)
         novelty = score_novelty_jit(estimator, state, union.descriptor, union)
         if not np.isfinite(novelty).all():
             raise ValueError(
@@ -70,8 +70,10 @@ def _run_three_generations(
                 f"{g}"
             )
         union = union._replace(novelty=novelty)
-        survivors = take(union, jnp.argsort(-novelty, stable=True)[:n])
-        generation = Generation(take(union, slice(n)), take(union, slice(n, None)), survivors)
+        survivors = take_rows(union, jnp.argsort(-novelty, stable=True)[:n])
+        generation = Generation(
+            take_rows(union, slice(n)), take_rows(union, slice(n, None)), survivors
+        )
         learned = eqx.filter_jit(update_estimator)(estimator, state, generation, learn)
         check_structure(estimator, state, learned)
         state, parents = learned, survivors

@@ -17,7 +17,7 @@ from brns.checks.generations import (
 from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
 from brns.core.evaluation import check_shape, name_of
-from brns.core.population import take
+from brns.core.population import take_rows
 
 
 def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
@@ -107,7 +107,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
                 f"select must give rows from 0 to {2 * size - 1} of a population of {2 * size}; "
                 f"{name_of(select)} gave {np.asarray(rows)[outside][0]}"
             )
-        check_survivors_distinct(select, take(union, rows))
+        check_survivors_distinct(select, take_rows(union, rows))
         _check_equal("select", select, rows, again, "the same population")
     anew = _call_jit("select", eqx.Partial(select), union, size)
     _check_equal("select", select, rows, anew, "the same population, compiled anew")

@@ -13,7 +13,7 @@ from brns.checks.generations import explain_task_errors
 from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import validate_evaluation
-from brns.core.population import take
+from brns.core.population import take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
 from brns.settings.edits import CHANGED_SETTINGS, ignore_evaluation_changes
@@ -72,8 +72,10 @@ def check_task(
     for where, batch, row in _make_batch_variants(
         task, genotypes, [n - 1] if sizes is None else sizes
     ):
-        same = take(evaluate(batch), jnp.flatnonzero(row >= 0))
-        agree = _find_agreeing_rows(task, same, take(first, jnp.asarray(row[row >= 0])), **near)
+        same = take_rows(evaluate(batch), jnp.flatnonzero(row >= 0))
+        agree = _find_agreeing_rows(
+            task, same, take_rows(first, jnp.asarray(row[row >= 0])), **near
+        )
         if agree.mean() < (1 if len(batch) == n else 0.5):
             raise ValueError(
                 f"row i of {name} must depend on genotype i and the key alone; {(~agree).sum()} "

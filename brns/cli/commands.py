@@ -174,7 +174,7 @@ def resume(
     from brns.tasks.chunked import Chunked
 
     done = load_records([directory], search)
-    total = generations or done[0].planned
+    total = generations or done[0].planned_generations
     completed = min(record.last_generation for record in done)
     if completed >= total:
         typer.echo(

@@ -12,13 +12,13 @@ from rich.table import Table
 
 from brns.cli.screen import console, print_sentence
 from brns.formatting import escape_control, format_number
-from brns.metrics.coverage import default_grid_shape
-from brns.metrics.measures import MEASURES, estimate, summary
+from brns.metrics.coverage import choose_grid_shape
+from brns.metrics.measures import MEASURES, compute_mean_and_deviation, summarize_run
 from brns.metrics.saturation import SATURATED
-from brns.pictures.records import explain_omitted_figures, find_scene, method, methods
+from brns.pictures.records import explain_omitted_figures, find_scene, group_by_method, label_method
 from brns.runs.files import RecordError
 from brns.runs.metadata import describe_origin
-from brns.runs.progress import track
+from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.settings.differences import format_overrides
 from brns.settings.parts import CLASSES
@@ -65,13 +65,13 @@ def conclude(
     that they lack, or all of them anew (`redraw`). With `details` all numbers are shown, and what
     they mean.
     """
-    measured = track(records, "measuring", len(records))
+    measured = show_progress_of(records, "measuring", len(records))
     without = () if details else DETAILS
     rows = {
-        record.path: summary(record, of_paths=find_scene(record).paths, without=without)
+        record.path: summarize_run(record, of_paths=find_scene(record).paths, without=without)
         for record in measured
     }
-    for label, runs in methods(records).items():
+    for label, runs in group_by_method(records).items():
         # A table's own title would be cut to the table's width.
         print_sentence(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
@@ -81,7 +81,7 @@ def conclude(
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
-        cells = " x ".join(map(str, default_grid_shape(records[0].behavior_space) or ()))
+        cells = " x ".join(map(str, choose_grid_shape(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
     notes += map(_describe_failures, records)
     notes += dict.fromkeys(describe_origin(record.metadata) for record in records)
@@ -105,7 +105,7 @@ def _draw(directory: Path, records: Sequence[Record], redraw: bool) -> None:
         from brns.pictures import overview, save  # with matplotlib, which takes a second to load
 
         try:
-            for record in track(lacking, "drawing", len(lacking)):
+            for record in show_progress_of(lacking, "drawing", len(lacking)):
                 save(overview(record), record.path / "overview.png")
         except RecordError as error:  # somebody else's run: its numbers stand above
             print_sentence(f"No picture: {error}")
@@ -157,8 +157,8 @@ def _make_title(label: str, record: Record) -> str:
 
 def _describe_ending(record: Record) -> str:
     """Why a run ended, or that it goes on; what it took is still to follow."""
-    last, planned = record.last_generation, record.planned
-    reason = f" ({record.reason})" if record.reason else ""
+    last, planned = record.last_generation, record.planned_generations
+    reason = f" ({record.error})" if record.error else ""
     words = {
         "running": f"Running: {last} of {planned} generations so far,",
         "finished": f"Finished: {last} generations,",
@@ -183,7 +183,7 @@ def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:
             text if len(counts) == 1 else f"{text} in {count} of {len(values)} seeds"
             for text, count in counts.items()
         )
-        mean, _, _ = estimate(values)
+        mean, _, _ = compute_mean_and_deviation(values)
         lines.append(f"{name} {format_number(mean)}: {words}")
     return lines
 
@@ -195,10 +195,10 @@ def print_json(records: Sequence[Record]) -> None:
         line = {
             "path": str(record.path),
             "task": record.metadata.world,
-            "method": method(record),
+            "method": label_method(record),
             "seed": record.seed,
         }
-        lines.append(line | summary(record, of_paths=find_scene(record).paths))
+        lines.append(line | summarize_run(record, of_paths=find_scene(record).paths))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 
@@ -216,7 +216,7 @@ def _make_table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> 
         if not values:
             continue
         if several:
-            mean, deviation, seeds = estimate(values)
+            mean, deviation, seeds = compute_mean_and_deviation(values)
             values = [mean, deviation, min(values), max(values), seeds]
         table.add_row(name.replace("_", " "), *map(format_number, values))
     return table

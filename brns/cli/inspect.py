@@ -66,20 +66,20 @@ def list_(
 
     if name is None or name in PLACES.values():
         for part in PARTS:
-            if name not in (None, part.place):
+            if name not in (None, part.search_setting):
                 continue
             usual = "(default) " if part.attribute in DEFAULTS else ""
-            print_sentence(f"{part.option:<25} {usual}{part.meaning}")
+            print_sentence(f"{part.command_line_option:<25} {usual}{part.meaning}")
         return
     current = {part.name: part for part in PARTS}
     if name in current:
         part = current[name]
-        console.print(f"{part.option}  {part.meaning}", style="bold")
+        console.print(f"{part.command_line_option}  {part.meaning}", style="bold")
         console.print("settings, as they are by default:")
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(part.place, settings_of(part))
+            _print_settings(part.search_setting, settings_of(part))
         return
     setting = name.rpartition(".")[2]
     searchs = read_settings_from_source("NoveltySearch")
@@ -95,8 +95,8 @@ def list_(
         console.print("every experiment", style="bold")
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
-        console.print(f"{part.option}  {part.meaning}", style="bold")
-        _print_settings(part.place, {setting: settings_of(part)[setting]})
+        console.print(f"{part.command_line_option}  {part.meaning}", style="bold")
+        _print_settings(part.search_setting, {setting: settings_of(part)[setting]})
 
 
 def _print_experiment(world: str) -> None:
@@ -203,12 +203,12 @@ def figure(
     from brns.cli.user_code import load_records
     from brns.formatting import format_csv
     from brns.pictures import save
-    from brns.pictures.figures import prepare
+    from brns.pictures.figures import prepare_figure
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
     shape = _parse_cells(cells) if cells else None
-    prepared = prepare(name, load_records(directories, search), over=over, shape=shape)
+    prepared = prepare_figure(name, load_records(directories, search), over=over, shape=shape)
     save(prepared.draw(width=width), out)
     typer.echo(f"Figure: {out}")
     if data:
@@ -234,9 +234,9 @@ def report(
     It has a table, figures, settings and the search itself, opens from disk and needs no network.
     """
     from brns.cli.user_code import load_records
-    from brns.pictures.report import write
+    from brns.pictures.report import write_report
 
-    write(load_records(directories, search), out)
+    write_report(load_records(directories, search), out)
     typer.echo(f"Report: {out}")
 
 
@@ -260,7 +260,7 @@ def movie(
     Of several seeds it is the first.
     """
     from brns.cli.user_code import load_records
-    from brns.pictures.movie import write, write_individual
+    from brns.pictures.movie import write_individual_movie, write_movie
 
     record, *others = load_records([directory], search)
     if others:
@@ -269,9 +269,9 @@ def movie(
         )
     if individual is None:
         out = out or record.path / "movie.gif"
-        write(record, out)
+        write_movie(record, out)
     else:
         out = out or record.path / f"individual-{individual}.gif"
         which: Any = int(individual) if individual.isdecimal() else individual
-        write_individual(record, out, which)
+        write_individual_movie(record, out, which)
     typer.echo(f"Movie: {out}")

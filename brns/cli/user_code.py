@@ -167,7 +167,7 @@ def _attach_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
             return Record(record.path, _apply_recorded_settings(search, record))
         except Exception:  # another experiment, or settings that the search's parts do not have
             continue
-    if searches and record.known_search is None:
+    if searches and record.search_or_none is None:
         differ = format_diff(find_differences(record.experiment, part_to_json(searches[0])))
         raise SettingsError(
             f"{record.path} was made by another search than --search gives: {differ}"
@@ -178,7 +178,7 @@ def _attach_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
 def _apply_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it."""
     described = record.experiment["task"]
-    task = part_from_json(record.world, unwrap_task(search.task))
+    task = part_from_json(record.task_settings, unwrap_task(search.task))
     if described["name"] == "Chunked":
         executor = search.task.executor if isinstance(search.task, Chunked) else None
         task = Chunked(task, chunk=described["chunk"], executor=executor)

@@ -17,7 +17,7 @@ from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
-from brns.runs.seeds import compute_generations, count_parallel_batches, stack
+from brns.runs.seeds import compute_generations, count_parallel_batches, stack_trees
 from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
@@ -48,7 +48,7 @@ class MethodResult(NamedTuple):
     milliseconds: float
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
-    def at(self, fraction: float) -> Float[np.ndarray, " s"]:
+    def at_fraction(self, fraction: float) -> Float[np.ndarray, " s"]:
         """The cells covered by each seed after a fraction of the run, one of POINTS."""
         return self.covered[:, POINTS.index(fraction)]
 
@@ -73,7 +73,7 @@ def run_method(
     """
     generations = world.generations
     states = [search.init(jax.random.key(seed)) for seed in seeds]
-    founders = stack([state.population for state in states])
+    founders = stack_trees([state.population for state in states])
     visited = np.array(_find_visited(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
@@ -94,7 +94,7 @@ def run_method(
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
             if after and number in when:
-                now = stack(after)
+                now = stack_trees(after)
                 populations.append(now.population.descriptor)
                 for i, points in enumerate(populations):
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
@@ -124,7 +124,7 @@ def _iterate_search_generations(
         for number, after in enumerate(steps, 1):
             for _, generation in after:
                 check_generation(search, number, generation)
-            offspring = stack([generation.offspring for _, generation in after])
+            offspring = stack_trees([generation.offspring for _, generation in after])
             yield offspring, [state for state, _ in after]
 
 
@@ -134,7 +134,7 @@ def _iterate_peer_generations(
     begun = zip(seeds, states, strict=True)
     runs = [iterate_peer_offspring(peer, search, world.cells, seed, state) for seed, state in begun]
     for _ in range(world.generations):
-        yield stack([next(run) for run in runs]), []
+        yield stack_trees([next(run) for run in runs]), []
 
 
 @eqx.filter_jit
@@ -143,9 +143,9 @@ def _find_visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells
 
 
 def _mean_eta_and_kappa_share(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
-    ratio, at_birth = cycling.eta(q), np.diag(q)[:, None]
+    ratio, at_birth = cycling.compute_eta(q), np.diag(q)[:, None]
     finite = ratio[np.isfinite(ratio)]
-    share = cycling.kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)
+    share = cycling.compute_kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)
     return finite.mean() if finite.size else np.nan, share.mean()
 
 

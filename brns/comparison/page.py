@@ -19,7 +19,7 @@ from brns.comparison.measure import KEPT, MethodResult, generations_at_fractions
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
-from brns.metrics.measures import estimate
+from brns.metrics.measures import compute_mean_and_deviation
 from brns.pictures.lines import Line, draw_lines
 from brns.pictures.records import choose_looks
 from brns.pictures.style import (
@@ -27,7 +27,7 @@ from brns.pictures.style import (
     Width,
     add_legend_below,
     house_style,
-    new_figure,
+    make_figure,
     save,
 )
 from brns.runs.files import write_bytes
@@ -46,7 +46,7 @@ def page_path(out: Path) -> Path:
     return page
 
 
-def write(comparison: Comparison) -> None:
+def write_page(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
     out, page = comparison.out, page_path(comparison.out)
     write_bytes(out / "runs.csv", format_csv(comparison.rows).encode())
@@ -101,7 +101,9 @@ def _format_share_table(comparison: Comparison, fraction: float) -> str:
     methods = dict.fromkeys(row.method for row in comparison.verdicts)
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.results.items():
-        mean, deviation, _ = estimate(facts[comparison.reference].at(fraction).tolist())
+        mean, deviation, _ = compute_mean_and_deviation(
+            facts[comparison.reference].at_fraction(fraction).tolist()
+        )
         cells = [name, f"{mean:.0f} ± {deviation:.0f}"]
         for row in comparison.verdicts:
             if (row.world, row.fraction) == (name, fraction):
@@ -161,7 +163,7 @@ def draw_comparison(
     rows = math.ceil(len(results) / columns)
     total = WIDTHS[width] if width else 3.1 * columns + 0.5
     with house_style(width):
-        figure = new_figure(total, 0.75 * total / columns * rows + 0.8)
+        figure = make_figure(total, 0.75 * total / columns * rows + 0.8)
         notes = {}
         for i, (name, methods) in enumerate(results.items()):
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]

@@ -19,14 +19,14 @@ from pydantic_core import to_json
 from brns.comparison import page
 from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
-from brns.comparison.statistics import Comparison, explain_too_few_seeds, judge
+from brns.comparison.statistics import Comparison, compare_to_reference, explain_too_few_seeds
 from brns.comparison.worlds import SUITE, Cells, World, make_world_of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
 from brns.runs.paths import Seeds, require_integer, resolve_seeds
-from brns.runs.progress import track
+from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
@@ -123,9 +123,9 @@ def compare(
         out=out,
         mutation=_describe_operators(jobs, mutations or {}),
         provenance=group_by_provenance(answers),
-        verdicts=judge(results, reference),
+        verdicts=compare_to_reference(results, reference),
     )
-    page.write(comparison)
+    page.write_page(comparison)
     return comparison
 
 
@@ -217,7 +217,7 @@ def _run_missing_jobs(jobs: Sequence[_Job], workers: int, progress: bool) -> Non
     pool = ThreadPoolExecutor(workers)
     begun = [pool.submit(_run_job, job, stop, host_lock) for job in jobs if not job.path.exists()]
     try:
-        for future in track(as_completed(begun), "comparing", len(begun), progress):
+        for future in show_progress_of(as_completed(begun), "comparing", len(begun), progress):
             future.result()
     finally:
         stop.set()

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from brns.comparison.markdown import format_table
 from brns.comparison.measure import POINTS, MethodResult
 from brns.comparison.worlds import World
-from brns.metrics.measures import estimate
+from brns.metrics.measures import compute_mean_and_deviation
 from brns.metrics.significance import (
     Difference,
     compare_paired,
@@ -49,7 +49,9 @@ class Verdict(NamedTuple):
         return {"higher": "better", "lower": "worse"}.get(verdict, verdict)
 
 
-def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> list[Verdict]:
+def compare_to_reference(
+    results: Mapping[str, Mapping[str, MethodResult]], reference: str
+) -> list[Verdict]:
     """Every method against the reference in every world, at every fraction of the run, with p
     corrected over all methods and worlds at each. Row s of all results is the same seed.
     """
@@ -57,11 +59,11 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
     for fraction in FRACTIONS:
         raw, tests = [], []
         for world, methods in results.items():
-            theirs = methods[reference].at(fraction)
+            theirs = methods[reference].at_fraction(fraction)
             for method, facts in methods.items():
                 if method != reference:
-                    ours = facts.at(fraction)
-                    mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
+                    ours = facts.at_fraction(fraction)
+                    mean, deviation, _ = compute_mean_and_deviation((ours / theirs.mean()).tolist())
                     raw.append((world, method, fraction, mean, deviation))
                     tests.append(compare_paired(ours, theirs))
         rows += [
@@ -129,7 +131,9 @@ class Comparison(NamedTuple):
         rows = []
         for world, methods in self.results.items():
             for method, facts in methods.items():
-                measures = {f"coverage_{round(100 * point)}": facts.at(point) for point in POINTS}
+                measures = {
+                    f"coverage_{round(100 * point)}": facts.at_fraction(point) for point in POINTS
+                }
                 for name in ("first_solved", "eta", "kappa"):
                     measures[name] = getattr(facts, name)
                 measures["milliseconds"] = np.full(len(self.seeds), facts.milliseconds)
@@ -153,9 +157,9 @@ class Comparison(NamedTuple):
     @property
     def summary(self) -> list[list[str]]:
         """`summary_of` the distinct worlds."""
-        return self.summary_of(self.distinct_worlds)
+        return self.summarize_worlds(self.distinct_worlds)
 
-    def summary_of(self, worlds: Sequence[str]) -> list[list[str]]:
+    def summarize_worlds(self, worlds: Sequence[str]) -> list[list[str]]:
         """Every method at the end of the run.
 
         Args:
@@ -173,7 +177,7 @@ class Comparison(NamedTuple):
         ratio = f"of {self.reference}'s (95 %)"
         lines = [["method", "coverage, evaluated", ratio, *of_worlds, outcome]]
         for method in self.results[worlds[0]]:
-            cells = {name: self.results[name][method].at(1.0) for name in worlds}
+            cells = {name: self.results[name][method].at_fraction(1.0) for name in worlds}
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
@@ -191,7 +195,7 @@ class Comparison(NamedTuple):
         ]
         pairs = []
         for name, ours in cells.items():
-            pairs.append((ours, self.results[name][self.reference].at(1.0)))
+            pairs.append((ours, self.results[name][self.reference].at_fraction(1.0)))
         share = f"{np.mean([row.share for row in ends]):.2f}"
         if len(self.seeds) > 1:
             share += " ({:.2f} to {:.2f})".format(*bootstrap_interval(pairs))
@@ -219,7 +223,7 @@ class Comparison(NamedTuple):
                 else f"the {len(self.untuned_worlds)} worlds"
             )
             parts.append(f"Of these, {words} not used for tuning:")
-            parts.append(format_table(self.summary_of(self.untuned_worlds)))
+            parts.append(format_table(self.summarize_worlds(self.untuned_worlds)))
         if few := tests and explain_too_few_seeds(seeds, tests):
             parts.append(f"{few}.")
         return "\n\n".join(parts)

@@ -16,7 +16,7 @@ from brns.core.population import Generation, Population
 
 
 @contextlib.contextmanager
-def in_float32() -> Generator[None, None, None]:
+def use_float32() -> Generator[None, None, None]:
     """Compile an estimator's code in float32, also with `jax_enable_x64`, and its products in full.
 
     Accelerators' own products are short. A task is compiled as JAX is set.
@@ -27,7 +27,7 @@ def in_float32() -> Generator[None, None, None]:
 
 def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> PyTree:
     """`estimator.init` in float32; a `ValueError` where a run could not save the state."""
-    with in_float32():
+    with use_float32():
         state = estimator.init(space, key)
     for leaf in jax.tree.leaves(state):
         kind = getattr(leaf, "dtype", type(leaf).__name__)
@@ -45,7 +45,7 @@ def score_novelty(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
     r"""$\Omega^g$ of descriptors in float32, by whatever has an estimator's `score`."""
-    with in_float32():
+    with use_float32():
         novelty = estimator.score(state, descriptors, population)
         check_shape("score", estimator, novelty, descriptors.shape[:1])
         return jnp.asarray(novelty, jnp.float32)
@@ -55,7 +55,7 @@ def update_estimator(
     estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]
 ) -> PyTree:
     """`estimator.update` in float32; see `NoveltyEstimator.update`."""
-    with in_float32():
+    with use_float32():
         return estimator.update(state, generation, key)
 
 

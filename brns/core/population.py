@@ -121,17 +121,17 @@ class Generation(NamedTuple):
             raise ValueError(
                 f"a generation from descriptors needs a batch's number from 1 on; got {number}"
             )
-        return initial_generation(
+        return make_initial_generation(
             Population.from_descriptors(descriptors, number, (number - 1) * len(descriptors))
         )
 
 
-def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
+def take_rows(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
     """The given rows of every column of a NamedTuple of arrays, such as a population."""
     return jax.tree.map(lambda column: column[rows], columns)
 
 
-def unite(parents: Population, offspring: Population) -> Population:
+def concatenate_populations(parents: Population, offspring: Population) -> Population:
     """Parents and offspring as one population, the parents' rows first."""
     return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), parents, offspring)
 
@@ -160,6 +160,6 @@ def make_individuals(
     )
 
 
-def initial_generation(population: Population) -> Generation:
+def make_initial_generation(population: Population) -> Generation:
     """A generation without parents, such as generation 0: its offspring are its survivors."""
-    return Generation(take(population, slice(0)), population, population)
+    return Generation(take_rows(population, slice(0)), population, population)

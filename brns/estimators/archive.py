@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
-from brns.core.population import take, unite
+from brns.core.population import concatenate_populations, take_rows
 from brns.estimators.neighbours import References, nearest_squared_distances
 
 
@@ -108,7 +108,7 @@ class ArchiveKNN(eqx.Module):
     def update(self, state: Archive, generation: Generation, key: Key[Array, ""]) -> Archive:
         """The archive with `additions` individuals more; see `NoveltyEstimator.update`."""
         key_entry, key_removal = jax.random.split(key)
-        everyone = unite(generation.parents, generation.offspring)
+        everyone = concatenate_populations(generation.parents, generation.offspring)
         eligible = _is_valid(everyone) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
@@ -124,7 +124,7 @@ class ArchiveKNN(eqx.Module):
             self._choose_archive_slots(state, key_removal, selected.shape[0]),
             self.capacity,
         )
-        entrants = take(everyone, selected)
+        entrants = take_rows(everyone, selected)
         entered = jnp.broadcast_to(generation.offspring.born[0], selected.shape)
         entries = Archive(
             entrants.descriptor, entrants.id, entrants.novelty, entrants.born, entered

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
 from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
-from brns.core.population import unite
+from brns.core.population import concatenate_populations
 from brns.estimators.cones import Cones, draw_cone_hashes, hash_projections_to_cones
 from brns.estimators.features import (
     Frame,
@@ -199,7 +199,9 @@ class VisitCounts(eqx.Module):
         `NoveltyEstimator.update`.
         """
         # In the order in which the loop scored them, so that the compiler does both at once.
-        state = self._add_new_visits(state, unite(generation.parents, generation.offspring))
+        state = self._add_new_visits(
+            state, concatenate_populations(generation.parents, generation.offspring)
+        )
         return state._replace(newest=jnp.max(generation.offspring.born))
 
     def start_island(self, state: Counts) -> Counts:

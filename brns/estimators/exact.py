@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
-from brns.core.population import unite
+from brns.core.population import concatenate_populations
 from brns.estimators import cpu
 from brns.estimators.encoder import WIDEST_LAYER, build_encoder, init_weights
 from brns.estimators.features import (
@@ -131,7 +131,7 @@ class ExactRecognition(eqx.Module):
         """
         state = state._replace(frame=fit_frame_to_founders(state.frame, population))
         rows, _ = self._project_and_mask_new(state, population)
-        return posterior_variance(
+        return compute_posterior_variance(
             self.embed(state, descriptors) @ state.root.T, rows, self.regularization
         )
 
@@ -142,7 +142,7 @@ class ExactRecognition(eqx.Module):
         """
         # In the order in which the loop scored them,
         # so that the compiler does the work for both once.
-        everyone = unite(generation.parents, generation.offspring)
+        everyone = concatenate_populations(generation.parents, generation.offspring)
         if self.forgetting < 1:
             state = state._replace(root=decay_inverse_root(state.root, self.forgetting))
         state = state._replace(frame=fit_frame_to_founders(state.frame, everyone))
@@ -235,7 +235,7 @@ def _compute_precision_matrix(state: ExactState) -> np.ndarray:
     return inverse @ inverse.T
 
 
-def posterior_variance(
+def compute_posterior_variance(
     rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularization: float
 ) -> Float[Array, " k"]:
     r"""What is left of novelty $|z|^2$, $z = R \phi$ of each row, once n more behaviors Z are seen

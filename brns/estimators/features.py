@@ -175,7 +175,7 @@ class Cosines(eqx.Module):
         longest wave is longer; the others reach from there.
         """
         angle = points @ self.frequency * wide ** -((1 - self.place) ** LONGER)
-        pairs = jnp.concatenate(cosine_and_sine(angle), axis=1)
+        pairs = jnp.concatenate(compute_cosine_and_sine(angle), axis=1)
         return pairs / math.sqrt(self.frequency.shape[1])
 
 
@@ -189,7 +189,9 @@ _SINE, _COSINE = _taylor_coefficients(1), _taylor_coefficients(0)
 """Taylor's series of sin y / y and of cos y, both in y^2"""
 
 
-def cosine_and_sine(angle: Float[Array, "*n"]) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
+def compute_cosine_and_sine(
+    angle: Float[Array, "*n"],
+) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
     r"""Both, as exact as the angle's own rounding: 6e-6 for angles up to 60 radians.
 
     On one core XLA's own take 6 to 15 times as long, and they were most of what novelty cost. With

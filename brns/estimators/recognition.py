@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.checks.parts import check_setting_types, check_settings
 from brns.core import Box, Generation, Population
-from brns.core.population import unite
+from brns.core.population import concatenate_populations
 from brns.estimators.encoder import WIDEST_LAYER, Encoder, build_encoder, init_weights
 
 
@@ -191,7 +191,7 @@ class BehaviorRecognition(eqx.Module):
             return survivors.descriptor, jnp.ones_like(survivors.solved), len(survivors.id)
         # In the order in which the loop scored them,
         # so that the compiler shares that evaluation of xi*.
-        everyone = unite(generation.parents, generation.offspring)
+        everyone = concatenate_populations(generation.parents, generation.offspring)
         born = generation.offspring.born
         newborn = jnp.arange(len(everyone.id)) >= len(generation.parents.id)
         return everyone.descriptor, (newborn | (born[0] == 1)) & ~everyone.failed, len(born)

@@ -74,10 +74,10 @@ def _suggest_setting(search: NoveltySearch, place: str, name: str, value: Any) -
         right = " or ".join(f"{other}.{name}={value}" for other in others)
         return f"{begin}; did you mean {right}?"
     holders = [
-        f"{part.option} ({part.place}.{name})"
+        f"{part.command_line_option} ({part.search_setting}.{name})"
         for part in PARTS
         if part.kind not in ("world", "preset")
-        and place in ("", part.place)
+        and place in ("", part.search_setting)
         and name in settings(part.load())
     ]
     return f"{begin}; {', '.join(holders)} would have it" if holders else None

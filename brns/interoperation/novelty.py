@@ -18,9 +18,9 @@ from brns.checks.parts import LIMIT, check_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_real_array, is_within_numeric_range
 from brns.core.novelty import init_state, score_novelty, update_estimator
-from brns.core.population import initial_generation
+from brns.core.population import make_initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
-from brns.runs.arrays import flatten_by_name, read_arrays, restore, write_arrays
+from brns.runs.arrays import flatten_by_name, read_arrays, restore_tree, write_arrays
 from brns.runs.files import RecordError
 from brns.runs.paths import resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
@@ -102,7 +102,7 @@ class Novelty:
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
-            state, numbers = self.state, self._collect_batch_counters(living)
+            state, numbers = self.state, self._number_batch(living)
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
         novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
         return np.array(novelty)[: len(rows)]
@@ -137,7 +137,7 @@ class Novelty:
             batch = (
                 self._pad_to_power_of_two(rows),
                 self._pad_to_power_of_two(scores),
-                self._collect_batch_counters(rows),
+                self._number_batch(rows),
             )
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
@@ -195,7 +195,7 @@ class Novelty:
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]
         leaves = {name.removeprefix("state."): leaf for name, leaf in arrays.items()}
-        novelty.state = restore(novelty.state, leaves, Path(path))
+        novelty.state = restore_tree(novelty.state, leaves, Path(path))
         return novelty
 
     def _check_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
@@ -214,7 +214,7 @@ class Novelty:
             )
         return rows
 
-    def _collect_batch_counters(self, rows: np.ndarray) -> np.ndarray:
+    def _number_batch(self, rows: np.ndarray) -> np.ndarray:
         """How many rows there are, the next batch's number, and how many were learned before."""
         return np.array([len(rows), self.batches + 1, self.learned], np.int32)
 
@@ -252,5 +252,5 @@ def _score_replacing_infinity(
 def _learn(
     estimator: Any, state: PyTree, rows: Any, novelty: Any, numbers: Any, key: Any
 ) -> PyTree:
-    generation = initial_generation(_as_population(rows, numbers)._replace(novelty=novelty))
+    generation = make_initial_generation(_as_population(rows, numbers)._replace(novelty=novelty))
     return update_estimator(estimator, state, generation, jax.random.fold_in(key, numbers[1]))

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import Numbers, Record, evaluated_column
+from brns.metrics.recorded import Numbers, Record, read_evaluated_column
 
 Points = Float[Numbers, "n d"]
 
 
-def default_grid_shape(space: Box) -> tuple[int, ...] | None:
+def choose_grid_shape(space: Box) -> tuple[int, ...] | None:
     """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6;
     none beyond 3 dimensions.
 
@@ -26,7 +26,7 @@ def default_grid_shape(space: Box) -> tuple[int, ...] | None:
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 
-def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
+def find_cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
     r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every
     dimension.
 
@@ -60,7 +60,7 @@ def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n 
     return np.clip(cell, 0, counts - 1).astype(np.int64)
 
 
-def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
+def compute_cell_centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
     """The middle of every cell, the last dimension running fastest.
 
     Args:
@@ -106,13 +106,13 @@ def cumulative_coverage(
         Entry g counts the points of generations 0 ... g.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
-    visited = cells(np.concatenate(list(generations)), box, shape)
+    visited = find_cells(np.concatenate(list(generations)), box, shape)
     _, first = np.unique(visited, axis=0, return_index=True)
     new = np.bincount(when[first], minlength=len(generations))
     return np.cumsum(new) / float(math.prod(shape))
 
 
-def of_record(
+def coverage_of_record(
     record: Record,
     shape: Sequence[int] | None = None,
     individuals: Literal["survivors", "evaluated"] = "survivors",
@@ -121,7 +121,7 @@ def of_record(
 
     Args:
         record: the run.
-        shape: the number of cells in each dimension; by default those of `default_grid_shape`.
+        shape: the number of cells in each dimension; by default those of `choose_grid_shape`.
         individuals: whose behaviors count: the survivors' of each generation, or everything that
             was evaluated.
 
@@ -134,7 +134,7 @@ def of_record(
     if individuals == "survivors":
         points = record.column("survivors.descriptor")
     else:
-        points = evaluated_column(record, "descriptor")
+        points = read_evaluated_column(record, "descriptor")
     space = record.behavior_space
     return cumulative_coverage(points, space, resolve_grid_shape(space, shape))
 
@@ -144,16 +144,16 @@ def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]
 
     Args:
         space: the behavior space.
-        shape: one that was chosen; None for that of `default_grid_shape`.
+        shape: one that was chosen; None for that of `choose_grid_shape`.
 
     Raises:
         ValueError: where there is neither.
     """
-    grid_shape = shape or default_grid_shape(space)
+    grid_shape = shape or choose_grid_shape(space)
     if grid_shape is None:
         raise ValueError(
             f"a behavior space of {space.dimension} dimensions has no cells of its own, and no "
-            "figures of them; brns.metrics.coverage.of_record(record, shape=...) counts in cells "
-            "that you choose"
+            "figures of them; brns.metrics.coverage.coverage_of_record(record, shape=...) counts "
+            "in cells that you choose"
         )
     return grid_shape

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.core import Population
-from brns.core.novelty import in_float32, score_novelty
+from brns.core.novelty import score_novelty, use_float32
 from brns.metrics.recorded import NoveltySearch, Numbers, Record, require_states
 
 PROBES = 256
@@ -79,7 +79,7 @@ _CACHE: WeakKeyDictionary[Any, dict[Any, tuple[NoveltySearch, Cycling]]] = WeakK
 figures and reports ask again"""
 
 
-def of_record(
+def cycling_of_record(
     record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
 ) -> Cycling:
     """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept. The result is
@@ -87,7 +87,7 @@ def of_record(
 
     Args:
         record: the run.
-        generations: some of `record.snapshots`, two or more in order; by default all.
+        generations: some of `record.generations_with_states`, two or more in order; by default all.
         search: the experiment, needed where a part of it is your own and the record was not given
             it.
 
@@ -104,10 +104,18 @@ def of_record(
     cache = _CACHE.setdefault(record, {})
     key = tuple(generations)
     if key not in cache or cache[key][0] is not search:
-        q, r = q_and_r(record, generations, search)
+        q, r = compute_q_and_r(record, generations, search)
         margin = _epsilon_of_record(record, generations, search, q)
-        kappas = kappa(q, margin), kappa_share(q, margin)
-        measured = Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
+        kappas = compute_kappa(q, margin), compute_kappa_share(q, margin)
+        measured = Cycling(
+            np.asarray(generations),
+            q,
+            margin,
+            compute_eta(q),
+            *kappas,
+            r,
+            compute_regained_novelty(r),
+        )
         cache[key] = search, measured
     return cache[key][1]
 
@@ -125,12 +133,12 @@ def _epsilon_of_record(
         return float(0.1 * np.median(np.diagonal(q)))
     points = record.column("survivors.descriptor", generations)
     state = record.state(generations[-1], search)
-    with in_float32():
+    with use_float32():
         points = jnp.asarray(points.reshape(-1, points.shape[-1]))
-        return epsilon(search.estimator.embed(state.estimator, points))
+        return compute_epsilon(search.estimator.embed(state.estimator, points))
 
 
-def q_and_r(
+def compute_q_and_r(
     record: Record, generations: list[int], search: NoveltySearch
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
     """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere.
@@ -167,7 +175,7 @@ def q_and_r(
             np.float64,
         )
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
-        r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
+        r[: j + 1, j] = rank_among_probes(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
     return q, r
 
 
@@ -188,7 +196,9 @@ def _score_blocks(
     return jax.lax.fori_loop(0, used, score_block, nothing).ravel()
 
 
-def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
+def rank_among_probes(
+    novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]
+) -> Float[np.ndarray, " n"]:
     """The share of probes that are less novel than each individual, equals counted half.
 
     Args:
@@ -204,7 +214,7 @@ def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[
     return (below + up_to) / (2 * len(ordered))
 
 
-def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
+def compute_eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""$\eta(i) = \mathbb{E}_{j > i} [Q(i, j) / Q(i, i)]$ for every i but the last;
     below 1 where novelty fades.
 
@@ -223,14 +233,14 @@ def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     return np.sum(ratio, axis=1, where=later) / later.sum(axis=1)
 
 
-def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+def compute_kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$,
     $i^* = argmin_{j \ge i} Q(i, j)$.
 
     In how many generations the population was novel again after it had been known best, in the
-    first minimum i*. The count grows with the number of generations; `kappa_share` does not. The
-    published script compares with the index i* in place of Q(i, i*); its numbers are not this
-    kappa.
+    first minimum i*. The count grows with the number of generations; `compute_kappa_share` does
+    not. The published script compares with the index i* in place of Q(i, i*); its numbers are not
+    this kappa.
 
     Args:
         q: Q(i, j), of which j >= i is read.
@@ -245,7 +255,7 @@ def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]
     return again.sum(axis=1)[:-1].astype(np.float64)
 
 
-def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+def compute_kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     """kappa per later generation, in [0, 1]:
     comparable between runs of different lengths and strides.
 
@@ -256,11 +266,11 @@ def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, "
     Returns:
         A share for each i but the last.
     """
-    count = kappa(q, epsilon)
+    count = compute_kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
 
 
-def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
+def compute_regained_novelty(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1],
     for every i but the last.
 
@@ -284,7 +294,7 @@ def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
 
 
-def epsilon(points: Float[Numbers, "n e"]) -> float:
+def compute_epsilon(points: Float[Numbers, "n e"]) -> float:
     """0.1 x the median distance between pairs; section 4. The published code takes 0.1 x the box's
     diagonal.
 

@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from brns.metrics.recorded import Numbers, Record, everyone
+from brns.metrics.recorded import Numbers, Record, read_all_evaluated
 
 
-def parent_distance(
+def compute_parent_distance(
     descriptors: Float[Numbers, "g n d"],
     parents: Int[Numbers, "g n"],
     behaviors: Float[Numbers, "m d"],
@@ -49,7 +49,7 @@ def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         In the units of the behavior space, from generation 0 on, which is NaN.
     """
-    behaviors = everyone(record, ["descriptor"])["descriptor"]
-    return parent_distance(
+    behaviors = read_all_evaluated(record, ["descriptor"])["descriptor"]
+    return compute_parent_distance(
         record.column("survivors.descriptor"), record.column("survivors.parent"), behaviors
     )

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Population
-from brns.metrics.coverage import cells
-from brns.metrics.recorded import NoveltySearch, Record, evaluated_column, everyone
+from brns.metrics.coverage import find_cells
+from brns.metrics.recorded import NoveltySearch, Record, read_all_evaluated, read_evaluated_column
 
 if TYPE_CHECKING:
     import pandas
@@ -23,14 +23,14 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
         shape: the number of cells in each dimension of the behavior space.
 
     Returns:
-        In the order of their cells (`coverage.cells`), the last dimension running fastest.
+        In the order of their cells (`coverage.find_cells`), the last dimension running fastest.
     """
-    best = fittest(record, shape)
+    best = find_fittest_of_cells(record, shape)
     genotype = record.genotypes(best["id"], best["born"])
     return Population(genotype=genotype, **best)  # ty: ignore[invalid-argument-type]
 
 
-def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
+def find_fittest_of_cells(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
     """The columns of the elites without the genotype, which takes longer to read.
 
     Args:
@@ -40,10 +40,10 @@ def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
     Returns:
         Columns by name, in the order of `elites`.
     """
-    columns = everyone(record)
+    columns = read_all_evaluated(record)
     columns = {name: column[~columns["failed"]] for name, column in columns.items()}
     order = np.lexsort((columns["id"], -columns["fitness"]))
-    cell = cells(columns["descriptor"][order], record.behavior_space, shape)
+    cell = find_cells(columns["descriptor"][order], record.behavior_space, shape)
     _, first = np.unique(cell, axis=0, return_index=True)
     return {name: values[order[first]] for name, values in columns.items()}
 
@@ -64,8 +64,11 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     Returns:
         In the task's unit of fitness.
     """
-    points, fitness = evaluated_column(record, "descriptor"), evaluated_column(record, "fitness")
-    visited = cells(np.concatenate(points), record.behavior_space, shape)
+    points, fitness = (
+        read_evaluated_column(record, "descriptor"),
+        read_evaluated_column(record, "fitness"),
+    )
+    visited = find_cells(np.concatenate(points), record.behavior_space, shape)
     _, cell = np.unique(visited, axis=0, return_inverse=True)
     best, scores, at = np.full(int(np.max(cell)) + 1, -np.inf), [], 0
     for values in fitness:

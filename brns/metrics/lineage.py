@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from brns.core import Population
-from brns.metrics.recorded import Record, everyone
+from brns.metrics.recorded import Record, read_all_evaluated
 
 
-def ancestors(record: Record, individual: int, mates: bool = True) -> Population:
+def find_ancestors(record: Record, individual: int, mates: bool = True) -> Population:
     """All from whom an individual descends, and itself, in the order of birth.
 
     Args:
@@ -23,14 +23,14 @@ def ancestors(record: Record, individual: int, mates: bool = True) -> Population
     Raises:
         ValueError: where the run has no such individual.
     """
-    columns = everyone(record)
-    rows = ancestor_ids(record, columns, individual, mates)
+    columns = read_all_evaluated(record)
+    rows = find_ancestor_ids(record, columns, individual, mates)
     family = {name: column[rows] for name, column in columns.items()}
     genotype = record.genotypes(family["id"], family["born"])
     return Population(genotype=genotype, **family)  # ty: ignore[invalid-argument-type]
 
 
-def ancestor_ids(
+def find_ancestor_ids(
     record: Record, columns: Mapping[str, np.ndarray], individual: int, mates: bool = True
 ) -> list[int]:
     """The ids of those whom `ancestors` gives.

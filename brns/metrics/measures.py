@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from brns.metrics import coverage, cycling, dynamics, paths, saturation
-from brns.metrics.recorded import Record, evaluated_column
+from brns.metrics.recorded import Record, read_evaluated_column
 
 
 class Measure(NamedTuple):
@@ -21,14 +21,14 @@ class Measure(NamedTuple):
     2 generations, 2 states"""
 
 
-def _mean(curve: np.ndarray) -> float | None:
+def _average_known(curve: np.ndarray) -> float | None:
     """The mean over generations that have a value."""
     return np.nanmean(curve) if np.isfinite(curve).any() else None
 
 
 def _regained(record: Record) -> float | None:
     """None where no population was more novel than a tenth of the space: ranks say nothing then."""
-    cycles = cycling.of_record(record)
+    cycles = cycling.cycling_of_record(record)
     return cycles.regained.mean() if np.nanmax(cycles.r) > cycling.MARGIN else None
 
 
@@ -51,45 +51,46 @@ MEASURES = {
     "solutions": Measure(
         "Solutions",
         "evaluated individuals that met the task's criterion",
-        lambda record: np.concatenate(evaluated_column(record, "solved")).sum(),
+        lambda record: np.concatenate(read_evaluated_column(record, "solved")).sum(),
     ),
     "first_solved": Measure(
         "First solution",
         "generation of the first solution, over the seeds that had one",
         lambda record: next(
-            (g for g, rows in enumerate(evaluated_column(record, "solved")) if rows.any()), None
+            (g for g, rows in enumerate(read_evaluated_column(record, "solved")) if rows.any()),
+            None,
         ),
     ),
     "coverage_survivors": Measure(
         "Coverage, survivors",
         "share of the grid's cells that the populations visited; 6 × 6 of a plane",
-        lambda record: coverage.of_record(record)[-1],
+        lambda record: coverage.coverage_of_record(record)[-1],
         "grid",
     ),
     "coverage_evaluated": Measure(
         "Coverage, evaluated",
         "share of the same cells that anything evaluated visited",
-        lambda record: coverage.of_record(record, individuals="evaluated")[-1],
+        lambda record: coverage.coverage_of_record(record, individuals="evaluated")[-1],
         "grid",
     ),
     "new": Measure(
         "New",
         "of the places visited, at every scale, the share first visited in the last half of the "
         "run",
-        lambda record: saturation.of_record(record)[-1],
+        lambda record: saturation.fraction_new_of_record(record)[-1],
         "generations",
     ),
     "coverage_signatures": Measure(
         "Coverage, signatures",
         "share of the cells of signature space that was evaluated",
-        lambda record: paths.coverage_of_record(record)[-1],
+        lambda record: paths.signature_coverage_of_record(record)[-1],
         "paths",
     ),
     "uniformity_signatures": Measure(
         "Uniformity, signatures",
         "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean "
         "over generations",
-        lambda record: _mean(paths.uniformity_of_record(record)),
+        lambda record: _average_known(paths.signature_uniformity_of_record(record)),
         "paths",
     ),
     "age": Measure(
@@ -101,39 +102,39 @@ MEASURES = {
     "parent_distance": Measure(
         "Distance to parent",
         "in behavior space, mean over the population and over generations 1 on",
-        lambda record: _mean(dynamics.parent_distance_of_record(record)),
+        lambda record: _average_known(dynamics.parent_distance_of_record(record)),
         "generations",
     ),
     "eta": Measure(
         "η",
         "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty "
         "fades",
-        lambda record: cycling.of_record(record).eta.mean(),
+        lambda record: cycling.cycling_of_record(record).eta.mean(),
         "states",
     ),
     "eta_below_one": Measure(
         "Share with η < 1",
         "share of the kept generations i",
-        lambda record: (cycling.of_record(record).eta < 1).mean(),
+        lambda record: (cycling.cycling_of_record(record).eta < 1).mean(),
         "states",
     ),
     "kappa": Measure(
         "κ",
         "kept generations after the minimum of Q(i, ·) that exceed it by more than ε, mean over i",
-        lambda record: cycling.of_record(record).kappa.mean(),
+        lambda record: cycling.cycling_of_record(record).kappa.mean(),
         "states",
     ),
     "kappa_share": Measure(
         "κ per later generation",
         "the same, divided by the kept generations after i; in [0, 1]",
-        lambda record: cycling.of_record(record).kappa_share.mean(),
+        lambda record: cycling.cycling_of_record(record).kappa_share.mean(),
         "states",
     ),
     "epsilon": Measure(
         "ε",
         "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings; of "
         "novelty that is no distance 0.1 × the median Q(i, i)",
-        lambda record: cycling.of_record(record).epsilon,
+        lambda record: cycling.cycling_of_record(record).epsilon,
         "states",
     ),
     "regained": Measure(
@@ -157,7 +158,7 @@ class Estimate(NamedTuple):
     """how many runs have this number"""
 
 
-def summary(
+def summarize_run(
     record: Record, *, of_paths: bool = False, without: Collection[str] = ()
 ) -> dict[str, float]:
     """The numbers of one run; those that it does not have are left out.
@@ -172,10 +173,10 @@ def summary(
     """
     there = {
         "nothing": True,
-        "grid": coverage.default_grid_shape(record.behavior_space) is not None,
+        "grid": coverage.choose_grid_shape(record.behavior_space) is not None,
         "paths": of_paths,
         "generations": len(record.generations) > 1,
-        "states": record.known_search is not None and len(record.snapshots) > 1,
+        "states": record.search_or_none is not None and len(record.generations_with_states) > 1,
     }
     values = {
         name: row.function(record)
@@ -185,7 +186,7 @@ def summary(
     return {name: float(value) for name, value in values.items() if value is not None}
 
 
-def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
+def summarize_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
     """The numbers of `summary` over the runs of one experiment.
 
     Args:
@@ -205,12 +206,12 @@ def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
     values: dict[str, list[float]] = {}
     for record in records:
-        for name, value in summary(record, of_paths=of_paths).items():
+        for name, value in summarize_run(record, of_paths=of_paths).items():
             values.setdefault(name, []).append(value)
-    return {name: estimate(numbers) for name, numbers in values.items()}
+    return {name: compute_mean_and_deviation(numbers) for name, numbers in values.items()}
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def compute_mean_and_deviation(values: Sequence[float]) -> Estimate:
     """Mean, standard deviation and number of some seeds' values.
 
     Args:

@@ -14,14 +14,14 @@ from jaxtyping import Float
 
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
-from brns.metrics.recorded import Numbers, Record, evaluated_column
-from brns.metrics.uniformity import of_values
+from brns.metrics.recorded import Numbers, Record, read_evaluated_column
+from brns.metrics.uniformity import uniformity_of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
 TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 
-def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
+def compute_path_signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
     """The six terms x, y, xx, xy, yx, yy of paths of straight pieces.
 
     Paths run forward in time; the published code lists their points backwards, which gives the
@@ -40,7 +40,7 @@ def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
     return np.concatenate([steps.sum(axis=1), areas.reshape(-1, 4)], axis=1)
 
 
-def signature_space(space: Box) -> Box:
+def make_signature_space(space: Box) -> Box:
     """The box of the signatures of paths in a behavior space, by the bounds above.
 
     Args:
@@ -54,7 +54,7 @@ def signature_space(space: Box) -> Box:
     return Box([-x, -y, 0.0, -area, -area, 0.0], [x, y, x * x / 2, area, area, y * y / 2])
 
 
-def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def signature_coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of the cells of signature space visited by everything
     evaluated up to each generation.
 
@@ -64,11 +64,13 @@ def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         From 0 to 1, from generation 0 on.
     """
-    generations = [signatures(rows) for rows in evaluated_column(record, "descriptor")]
-    return cumulative_coverage(generations, signature_space(record.behavior_space), GRID)
+    generations = [
+        compute_path_signatures(rows) for rows in read_evaluated_column(record, "descriptor")
+    ]
+    return cumulative_coverage(generations, make_signature_space(record.behavior_space), GRID)
 
 
-def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def signature_uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """How far the novelty of each generation's survivors is from uniform over the cells that they
     occupy.
 
@@ -81,16 +83,18 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         From 0 to 1, from generation 0 on; NaN where nobody is novel.
     """
-    box = signature_space(record.behavior_space)
+    box = make_signature_space(record.behavior_space)
     novelties = record.column("survivors.novelty")
     distances = np.full(len(novelties), np.nan)
     for g, paths in enumerate(record.column("survivors.descriptor")):
         if novelties[g].any():
-            distances[g] = of_values(signatures(paths), novelties[g], box, GRID)
+            distances[g] = uniformity_of_values(
+                compute_path_signatures(paths), novelties[g], box, GRID
+            )
     return distances
 
 
-def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
+def signature_spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
     """The standard deviation of everything evaluated along each term of its signature; figure 5.
 
     Args:
@@ -99,4 +103,6 @@ def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
     Returns:
         In the order of `TERMS`.
     """
-    return signatures(np.concatenate(evaluated_column(record, "descriptor"))).std(axis=0)
+    return compute_path_signatures(np.concatenate(read_evaluated_column(record, "descriptor"))).std(
+        axis=0
+    )

@@ -34,13 +34,13 @@ class Recorded(Protocol):
     def generations(self) -> list[int]: ...
 
     @property
-    def snapshots(self) -> list[int]: ...
+    def generations_with_states(self) -> list[int]: ...
 
     @property
     def search(self) -> NoveltySearch: ...
 
     @property
-    def known_search(self) -> NoveltySearch | None: ...
+    def search_or_none(self) -> NoveltySearch | None: ...
 
     @property
     def failures(self) -> Sequence[Any]: ...
@@ -58,7 +58,7 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
     Record = Any
 
 
-def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
+def read_evaluated_column(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated and did not fail: one array a generation from 0 on."""
     rows = []
     for g in record.generations:
@@ -71,7 +71,7 @@ PLAIN = tuple(column for column in Population._fields if column != "genotype")
 """the columns of individuals that are stored of everybody"""
 
 
-def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarray]:
+def read_all_evaluated(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarray]:
     """Columns of all who were born, also of those who failed; row i is the individual with id i."""
     columns = {}
     for name in names:
@@ -86,7 +86,7 @@ def require_states(
     """The generations whose states a measure reads, by default all that have one; a `ValueError`,
     which names the measure, where some were not kept, or they are fewer than it needs.
     """
-    snapshots = record.snapshots
+    snapshots = record.generations_with_states
     requested = snapshots if generations is None else list(generations)
     if len(requested) < least or requested != sorted(set(requested) & set(snapshots)):
         raise ValueError(

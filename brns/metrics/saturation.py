@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.metrics.recorded import Record, evaluated_column
+from brns.metrics.recorded import Record, read_evaluated_column
 
 SATURATED = 0.05
 """chosen in the tuning half of the suite: results/saturation.md"""
@@ -37,7 +37,7 @@ class Seen:
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []
 
-    def fraction_new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
+    def add_and_get_fraction_new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
         """After one more generation: of the visited cells, the share first visited in the last half
         of all generations.
 
@@ -63,7 +63,7 @@ class Seen:
         return float((1 - before / now)[telling].mean()) if telling.any() else 1.0
 
 
-def of_record(record: Record) -> Float[np.ndarray, " g"]:
+def fraction_new_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of what is new after each generation of a run.
 
     Args:
@@ -73,7 +73,12 @@ def of_record(record: Record) -> Float[np.ndarray, " g"]:
         From 0 to 1, from generation 0 on.
     """
     seen = Seen(record.behavior_space)
-    return np.array([seen.fraction_new(rows) for rows in evaluated_column(record, "descriptor")])
+    return np.array(
+        [
+            seen.add_and_get_fraction_new(rows)
+            for rows in read_evaluated_column(record, "descriptor")
+        ]
+    )
 
 
 def saturated(saved: Any) -> bool:

@@ -89,7 +89,7 @@ def compare_shared_seeds(ours: Mapping[int, float], theirs: Mapping[int, float])
     return compare_paired([ours[seed] for seed in shared], [theirs[seed] for seed in shared])
 
 
-def least_p(seeds: int) -> float:
+def compute_least_p(seeds: int) -> float:
     """The least p of so many shared seeds: two of all ways to sign their ranks."""
     return min(2.0 ** (1 - seeds), 1.0)
 
@@ -104,10 +104,10 @@ def count_seeds_needed(tests: int = 1) -> int:
     Returns:
         At least 2.
     """
-    return next(n for n in itertools.count(2) if least_p(n) * tests < LEVEL)
+    return next(n for n in itertools.count(2) if compute_least_p(n) * tests < LEVEL)
 
 
-def holm(p: Values) -> Float[np.ndarray, " n"]:
+def correct_p_by_holm(p: Values) -> Float[np.ndarray, " n"]:
     r"""p-values corrected for their number, Holm 1979:
     $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order.
 
@@ -140,9 +140,9 @@ def correct_testable_p(p: Values, least: Values) -> Float[np.ndarray, " n"]:
     """
     values, least = np.asarray(p, np.float64), np.asarray(least, np.float64)
     tested = least < LEVEL
-    tested[tested] = holm(least[tested]) < LEVEL
+    tested[tested] = correct_p_by_holm(least[tested]) < LEVEL
     corrected = np.full(len(values), np.nan)
-    corrected[tested] = holm(values[tested])
+    corrected[tested] = correct_p_by_holm(values[tested])
     return corrected
 
 
@@ -155,5 +155,7 @@ def correct_differences(tests: Sequence[Difference]) -> list[Difference]:
     Returns:
         The same with `correct`'s p.
     """
-    p = correct_testable_p([test.p for test in tests], [least_p(test.seeds) for test in tests])
+    p = correct_testable_p(
+        [test.p for test in tests], [compute_least_p(test.seeds) for test in tests]
+    )
     return [test._replace(p=float(new)) for test, new in zip(tests, p, strict=True)]

@@ -24,7 +24,7 @@ ITERATIONS = 10
 Centres = Float[np.ndarray, "c d"]
 
 
-def tessellate(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
+def make_tessellation(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
     """The centres of a centroidal Voronoi tessellation: k-means over behaviors.
 
     Source: Vassiliades, Chatzilygeroudis & Mouret 2018, doi:10.1109/TEVC.2017.2735550, who draw the

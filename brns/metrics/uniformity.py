@@ -9,7 +9,7 @@ from jaxtyping import Float, Shaped
 
 from brns.core import Box
 from brns.core.novelty import score_novelty_jit
-from brns.metrics.coverage import Points, cells, centers
+from brns.metrics.coverage import Points, compute_cell_centers, find_cells
 from brns.metrics.recorded import Numbers, Record, require_states
 
 
@@ -47,7 +47,7 @@ def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = Non
     return 0.0 if np.isnan(distance) else float(distance)
 
 
-def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
+def uniformity_of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
     """The distance to uniform of the number of points in each cell, such as an archive's
     descriptors.
 
@@ -62,11 +62,11 @@ def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
     Returns:
         From 0 to 1.
     """
-    _, counts = np.unique(cells(points, box, shape), axis=0, return_counts=True)
+    _, counts = np.unique(find_cells(points, box, shape), axis=0, return_counts=True)
     return distance_to_uniform(counts, math.prod(shape))
 
 
-def of_values(
+def uniformity_of_values(
     points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]
 ) -> float:
     """The distance to uniform of the mean value in each visited cell.
@@ -80,12 +80,12 @@ def of_values(
     Returns:
         From 0 to 1.
     """
-    _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
+    _, where = np.unique(find_cells(points, box, shape), axis=0, return_inverse=True)
     sums = np.bincount(where, np.asarray(values, np.float64))
     return distance_to_uniform(sums / np.bincount(where))
 
 
-def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
+def uniformity_of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells; figure 3f.
 
     Args:
@@ -96,10 +96,12 @@ def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
         From 0 to 1, one for each state that was kept.
     """
     generations = require_states(record, "uniformity")
-    return np.array([distance_to_uniform(novelty_of_cells(record, shape, g)) for g in generations])
+    return np.array(
+        [distance_to_uniform(compute_novelty_of_cells(record, shape, g)) for g in generations]
+    )
 
 
-def novelty_of_cells(
+def compute_novelty_of_cells(
     record: Record, shape: Sequence[int], generation: int
 ) -> Float[np.ndarray, " n"]:
     """Omega^g at the centers of a grid's cells.
@@ -112,7 +114,7 @@ def novelty_of_cells(
     Returns:
         In the estimator's unit, the last dimension running fastest.
     """
-    points = jnp.asarray(centers(record.behavior_space, shape))
+    points = jnp.asarray(compute_cell_centers(record.behavior_space, shape))
     state = record.state(generation)
     return np.asarray(
         score_novelty_jit(record.search.estimator, state.estimator, points, state.population)

@@ -67,7 +67,7 @@ def _sort_by_fronts(first: Float[Array, " n"], second: Float[Array, " n"]) -> In
     """The rows front by front, within one by crowding distance; both objectives are maximised."""
     objectives = jnp.stack([first, second], axis=1)
     front = assign_fronts(objectives)
-    return jnp.lexsort((-crowding_distance(objectives, front), front))
+    return jnp.lexsort((-compute_crowding_distance(objectives, front), front))
 
 
 def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
@@ -97,7 +97,7 @@ def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
     return jnp.zeros(n, jnp.int32).at[order].set(front)
 
 
-def crowding_distance(
+def compute_crowding_distance(
     objectives: Float[Array, "n m"], front: Int[Array, " n"]
 ) -> Float[Array, " n"]:
     """The sum over objectives of the gap between neighbours in a front, over the front's range;

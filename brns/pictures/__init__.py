@@ -19,9 +19,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "figures": ["data", "draw", "overview"],
-        "gather_maps": ["novelty_grid"],
-        "records": ["method", "methods"],
+        "gather_maps": ["compute_novelty_grid"],
+        "records": ["group_by_method", "label_method"],
         "style": ["save"],
-        "table": ["FIGURES", "PAPER", "Picture", "figures_of"],
+        "table": ["FIGURES", "PAPER", "Picture", "list_figures_of"],
     },
 )

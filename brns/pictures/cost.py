@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.core import Box, Generation, NoveltyEstimator, Population
-from brns.core.population import take, unite
+from brns.core.population import concatenate_populations, take_rows
 from brns.estimators.archive import Archive
 
 
@@ -38,7 +38,7 @@ class NoveltyStep:
         self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
         if isinstance(self.state, Archive):
             self.state = _fill_uniformly(self.state, entries)
-        self.step = jax.jit(partial(_step, estimator))
+        self.step = jax.jit(partial(_score_and_learn, estimator))
         self.prepare()
         if ready:
             jax.block_until_ready(self.step(self.state, *self.given))  # its state is dropped
@@ -49,7 +49,7 @@ class NoveltyStep:
         n, half = self.individuals, self.individuals // 2
         behaviors = jnp.asarray(self.random.random((n, self.d), dtype=np.float32))
         people = Population.from_descriptors(behaviors, self.number, self.number * n)
-        halves = (take(people, slice(half)), take(people, slice(half, None)))
+        halves = (take_rows(people, slice(half)), take_rows(people, slice(half, None)))
         self.given = jax.block_until_ready((halves, jax.random.key(self.number)))
 
     def __call__(self) -> None:
@@ -67,9 +67,11 @@ class NoveltyStep:
         return sum(leaf.nbytes for leaf in jax.tree.leaves(self.state))
 
 
-def _step(estimator: NoveltyEstimator, state: Any, halves: Any, key: Any) -> Any:
+def _score_and_learn(estimator: NoveltyEstimator, state: Any, halves: Any, key: Any) -> Any:
     parents, offspring = halves
-    everyone = unite(parents, offspring)  # as in a search: the compiler shares the same work
+    everyone = concatenate_populations(
+        parents, offspring
+    )  # as in a search: the compiler shares the same work
     novelty = estimator.score(state, everyone.descriptor, everyone)
     return estimator.update(state, Generation(parents, offspring, parents), key), novelty
 

@@ -10,8 +10,8 @@ from brns.metrics.recorded import require_states
 from brns.pictures import gather_maps, paint_curves, paint_maps
 from brns.pictures.lines import label_line_ends
 from brns.pictures.paint_curves import Over
-from brns.pictures.records import Runs, has_map, method, methods, pick_evenly
-from brns.pictures.style import WIDTHS, Width, add_legend_below, add_title, house_style, new_figure
+from brns.pictures.records import Runs, group_by_method, has_map, label_method, pick_evenly
+from brns.pictures.style import WIDTHS, Width, add_legend_below, add_title, house_style, make_figure
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
 from brns.settings.parts import did_you_mean
@@ -37,15 +37,15 @@ def overview(record: Runs) -> Figure:
     if not records:
         raise ValueError("an overview needs a run; got none")
     with house_style():
-        figure = new_figure(12.4, 5.6 * len(records) + 0.4)
+        figure = make_figure(12.4, 5.6 * len(records) + 0.4)
         axes = figure.subplots(len(records), 2, squeeze=False)
         for (left, right), each in zip(axes, records, strict=True):
-            paint_maps.paint_behaviors(gather_maps.behaviors(each), left)
+            paint_maps.paint_behaviors(gather_maps.gather_behaviors(each), left)
             if has_map(each):
-                paint_maps.paint_novelty_map(gather_maps.novelty_map(each), right)
+                paint_maps.paint_novelty_map(gather_maps.gather_novelty_map(each), right)
             else:
-                paint_maps.paint_population(gather_maps.population(each), right)
-            add_title(left, f"{method(each)}, seed {each.seed}")
+                paint_maps.paint_population(gather_maps.gather_population(each), right)
+            add_title(left, f"{label_method(each)}, seed {each.seed}")
         add_legend_below(figure, columns=8)
     return figure
 
@@ -83,7 +83,7 @@ def draw(
     """
     if width is not None and width not in WIDTHS:
         raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
-    return prepare(name, records, over=over, last=ax is not None, **options).draw(ax, width)
+    return prepare_figure(name, records, over=over, last=ax is not None, **options).draw(ax, width)
 
 
 def data(name: str, records: Runs, **options: Any) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def data(name: str, records: Runs, **options: Any) -> list[dict[str, Any]]:
     Raises:
         ValueError: as `draw` does.
     """
-    return prepare(name, records, **options).data()
+    return prepare_figure(name, records, **options).data()
 
 
 class Prepared(NamedTuple):
@@ -131,7 +131,7 @@ class Prepared(NamedTuple):
         panels = self.panels
         if self.picture.panels == "method":
             lines = [line.label for _, gathered in panels for line in gathered.series]
-            how["looks"] = paint_curves.looks_of_rows(lines)
+            how["looks"] = paint_curves.choose_looks_of_rows(lines)
         if ax is not None:
             if len(panels) > 1:
                 labels = "; ".join(label for label, _ in panels)
@@ -145,7 +145,9 @@ class Prepared(NamedTuple):
         inches, ratio = (5.4, 0.87) if self.picture.shows_maps else (5.6, 0.625)
         total = WIDTHS[width] if width else inches * across
         with house_style(width):
-            figure = new_figure(total, ratio * total / across * len(rows) + (0.1 if width else 0.3))
+            figure = make_figure(
+                total, ratio * total / across * len(rows) + (0.1 if width else 0.3)
+            )
             for row, line in enumerate(rows):
                 for column, (label, gathered) in enumerate(line):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
@@ -156,7 +158,7 @@ class Prepared(NamedTuple):
         return figure
 
 
-def prepare(
+def prepare_figure(
     name: str, records: Runs, *, over: Over = "generations", last: bool = False, **options: Any
 ) -> Prepared:
     """Gather what a figure shows; of several states the `last` alone. The rest is as in `draw`."""
@@ -184,7 +186,7 @@ def prepare(
 
 def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[list[Panel]]:
     """The panels of a figure, row by row."""
-    runs = methods(records)
+    runs = group_by_method(records)
     if picture.panels == "one":
         return [[("", picture.gather(records, **options))]]
     if picture.panels == "method":

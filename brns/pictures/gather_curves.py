@@ -13,16 +13,16 @@ from jaxtyping import Float, Int
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as score_elites
-from brns.metrics.recorded import evaluated_column, require_states
+from brns.metrics.recorded import read_evaluated_column, require_states
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import (
     Runs,
+    find_least_fitness,
     find_scene,
-    least_fitness,
-    methods,
+    group_by_method,
     uniformity_of_archive_or_novelty,
 )
-from brns.runs.progress import track
+from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
 
@@ -116,16 +116,16 @@ class Costs(NamedTuple):
         return to_rows({"method": method, "d": self.dimensions, "ms": self.ms})
 
 
-def coverage(
+def gather_coverage(
     records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
     """Cumulative coverage; cells are by default halved as long as a method covers most of them."""
-    groups = methods(records)
+    groups = group_by_method(records)
     space = next(iter(groups.values()))[0].behavior_space
     cells = tuple(coverages.resolve_grid_shape(space, shape))
     who = "survivors" if individuals == "survivors" else "all evaluated"
     while True:
-        statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
+        statistic = partial(coverages.coverage_of_record, shape=cells, individuals=individuals)
         quantity = f"share of {_format_cells(cells)} cells, {who}"
         shares = _gather_curves(groups, statistic, quantity)._replace(most=1.0)
         saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
@@ -138,55 +138,61 @@ def _format_cells(cells: Sequence[int]) -> str:
     return " × ".join(map(str, cells))
 
 
-def qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
+def gather_qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     """The QD score above the least fitness that any of the runs met."""
-    groups = methods(records)
-    least = least_fitness([record for runs in groups.values() for record in runs], "a QD score")
+    groups = group_by_method(records)
+    least = find_least_fitness(
+        [record for runs in groups.values() for record in runs], "a QD score"
+    )
     statistic = partial(score_elites, shape=shape, offset=least)
     quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
     return _gather_curves(groups, statistic, quantity)
 
 
-def parent_distance(records: Runs) -> Curves:
+def gather_parent_distance(records: Runs) -> Curves:
     """The mean distance of survivors to their parents."""
     quantity = "distance to the parent in behavior space"
-    return _gather_curves(methods(records), dynamics.parent_distance_of_record, quantity)
+    return _gather_curves(group_by_method(records), dynamics.parent_distance_of_record, quantity)
 
 
-def age(records: Runs) -> Curves:
+def gather_age(records: Runs) -> Curves:
     """The mean age of survivors."""
-    return _gather_curves(methods(records), dynamics.age_of_record, "age (generations)")
+    return _gather_curves(group_by_method(records), dynamics.age_of_record, "age (generations)")
 
 
-def uniformity(records: Runs) -> Curves:
+def gather_uniformity(records: Runs) -> Curves:
     """The distance to uniform of archives, or of novelty, in the generations kept."""
     quantity = "Jensen–Shannon distance to uniform"
     statistic = uniformity_of_archive_or_novelty
-    curves = _gather_curves(methods(records), statistic, quantity, lambda run: run.snapshots)
+    curves = _gather_curves(
+        group_by_method(records), statistic, quantity, lambda run: run.generations_with_states
+    )
     return curves._replace(most=1.0)
 
 
-def eta(records: Runs) -> Curves:
+def gather_eta(records: Runs) -> Curves:
     """η of the generations kept, but for the last."""
-    return _cycling_curves(records, "eta", "η(i)")._replace(reference=1.0)
+    return _gather_cycling(records, "eta", "η(i)")._replace(reference=1.0)
 
 
-def kappa(records: Runs) -> Curves:
+def gather_kappa(records: Runs) -> Curves:
     """κ of the generations kept, but for the last."""
-    return _cycling_curves(records, "kappa", "κ(i) (generations)")
+    return _gather_cycling(records, "kappa", "κ(i) (generations)")
 
 
-def kappa_share(records: Runs) -> Curves:
+def gather_kappa_share(records: Runs) -> Curves:
     """κ divided by the number of kept generations after i."""
-    return _cycling_curves(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
+    return _gather_cycling(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
 
 
-def _cycling_curves(records: Runs, name: str, quantity: str) -> Curves:
+def _gather_cycling(records: Runs, name: str, quantity: str) -> Curves:
     def statistic(record: Record) -> np.ndarray:
-        return getattr(cycling.of_record(record), name)
+        return getattr(cycling.cycling_of_record(record), name)
 
-    groups = methods(records)
-    values = _gather_curves(groups, statistic, quantity, lambda record: record.snapshots[:-1])
+    groups = group_by_method(records)
+    values = _gather_curves(
+        groups, statistic, quantity, lambda record: record.generations_with_states[:-1]
+    )
     return values._replace(generation="generation i")
 
 
@@ -199,7 +205,7 @@ def _gather_curves(
     """A series for each method of a statistic `at` the generations that all of its runs have."""
     series = []
     for label, runs in groups.items():
-        generations = _common_generations(map(at, runs))
+        generations = _find_common_generations(map(at, runs))
         rows = [statistic(record)[np.isin(at(record), generations)] for record in runs]
         values = np.array(rows, np.float64)
         if len(generations) < 2 or not np.isfinite(values).any():
@@ -210,24 +216,24 @@ def _gather_curves(
     return Curves(quantity, tuple(series))
 
 
-def _common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
+def _find_common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
     return sorted(set.intersection(*map(set, lists)))
 
 
 def _make_series(
     label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
 ) -> Series:
-    sizes = [len(rows) for rows in evaluated_column(runs[0], "id")]
+    sizes = [len(rows) for rows in read_evaluated_column(runs[0], "id")]
     at = np.array(generations, int)
     seeds = tuple(record.seed for record in runs)
     return Series(label, seeds, at, np.cumsum(sizes)[at], values)
 
 
-def q(records: Runs) -> Curves:
+def gather_q_rows(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
-    (runs,) = methods(records).values()
-    generations = _common_generations(require_states(record, "Q(i, j)") for record in runs)
-    matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
+    (runs,) = group_by_method(records).values()
+    generations = _find_common_generations(require_states(record, "Q(i, j)") for record in runs)
+    matrices = np.stack([cycling.cycling_of_record(record, generations).q for record in runs])
     series = []
     for row in dict.fromkeys(int(len(generations) * part) for part in (0.1, 0.4, 0.7)):
         label = f"i = {generations[row]}"
@@ -235,9 +241,9 @@ def q(records: Runs) -> Curves:
     return Curves("Q(i, j), novelty", tuple(series), "generation j", column="row")
 
 
-def signature(records: Runs) -> Bars:
+def gather_signature_spread(records: Runs) -> Bars:
     """The standard deviation of paths along the terms of their signature."""
-    groups = methods(records)
+    groups = group_by_method(records)
     first = next(iter(groups.values()))[0]
     world = type(unwrap_task(first.search.task)).__name__
     if not find_scene(first).paths:
@@ -245,18 +251,18 @@ def signature(records: Runs) -> Bars:
     seeds, spreads = [], []
     for runs in groups.values():
         seeds.append(tuple(record.seed for record in runs))
-        spreads.append(np.stack([paths.spread_of_record(record) for record in runs]))
+        spreads.append(np.stack([paths.signature_spread_of_record(record) for record in runs]))
     quantity = "standard deviation of all paths"
     return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
 
 
-def cost(records: Runs) -> Costs:
+def measure_costs(records: Runs) -> Costs:
     """What novelty costs on this machine, by the estimators of runs, whose archives are full."""
-    groups = methods(records)
+    groups = group_by_method(records)
     ms = []
     for runs in groups.values():
         estimator = runs[0].search.estimator
-        for d in track(DIMENSIONS, "Timing", len(DIMENSIONS)):
+        for d in show_progress_of(DIMENSIONS, "Timing", len(DIMENSIONS)):
             step = NoveltyStep(estimator, d, INDIVIDUALS)
             ms.append(np.median([measure_ms(step).cpu for _ in range(REPEATS)]))
     return Costs(DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))

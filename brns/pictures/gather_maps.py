@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from brns.metrics.coverage import cells as cells_of_points
-from brns.metrics.elites import fittest
-from brns.metrics.lineage import ancestor_ids
-from brns.metrics.recorded import evaluated_column, everyone, require_states
-from brns.metrics.uniformity import novelty_of_cells
+from brns.metrics.coverage import find_cells
+from brns.metrics.elites import find_fittest_of_cells
+from brns.metrics.lineage import find_ancestor_ids
+from brns.metrics.recorded import read_all_evaluated, read_evaluated_column, require_states
+from brns.metrics.uniformity import compute_novelty_of_cells
 from brns.pictures.gather_curves import ELITES, Row, to_rows
-from brns.pictures.records import archive_entries, find_scene, least_fitness, pick_evenly
+from brns.pictures.records import find_least_fitness, find_scene, pick_evenly, read_archive_entries
 from brns.pictures.scenes import find_reachable_cells
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
@@ -37,7 +37,7 @@ class Behaviors(NamedTuple):
     """of the first solution, one halfway and the last, where the task can replay them"""
 
     def to_rows(self) -> list[Row]:
-        return _rows_of_individuals(self, "born", "solved")
+        return _to_rows_of_individuals(self, "born", "solved")
 
 
 class Lineage(NamedTuple):
@@ -52,7 +52,7 @@ class Lineage(NamedTuple):
     descriptor: Float[np.ndarray, "m d"]
 
     def to_rows(self) -> list[Row]:
-        return _rows_of_individuals(self, "id", "born", "solved")
+        return _to_rows_of_individuals(self, "id", "born", "solved")
 
 
 class Archived(NamedTuple):
@@ -65,7 +65,7 @@ class Archived(NamedTuple):
     """generation"""
 
     def to_rows(self) -> list[Row]:
-        return _rows_of_individuals(self, "entered")
+        return _to_rows_of_individuals(self, "entered")
 
 
 class Living(NamedTuple):
@@ -81,7 +81,7 @@ class Living(NamedTuple):
     solved: Bool[np.ndarray, " n"]
 
     def to_rows(self) -> list[Row]:
-        return _rows_of_individuals(self, "id", "born", "parent", "novelty", "solved")
+        return _to_rows_of_individuals(self, "id", "born", "parent", "novelty", "solved")
 
 
 class NoveltyMap(NamedTuple):
@@ -98,7 +98,7 @@ class NoveltyMap(NamedTuple):
 
     def to_rows(self) -> list[Row]:
         people = [{"what": "individual"} | row for row in self.living.to_rows()]
-        rows = _rows_of_cells(self.extent, "novelty", self.novelty) + people
+        rows = _to_rows_of_cells(self.extent, "novelty", self.novelty) + people
         return [{"generation": self.generation} | row for row in rows]
 
 
@@ -112,17 +112,17 @@ class Elites(NamedTuple):
     """row 0 is at the lowest y; NaN where nothing was evaluated"""
 
     def to_rows(self) -> list[Row]:
-        return _rows_of_cells(self.extent, "fitness", self.fitness)
+        return _to_rows_of_cells(self.extent, "fitness", self.fitness)
 
 
-def _rows_of_individuals(individuals: Any, *names: str) -> list[Row]:
+def _to_rows_of_individuals(individuals: Any, *names: str) -> list[Row]:
     """A row for each individual: these columns and its behavior."""
     columns = {name: getattr(individuals, name) for name in names}
     axes = {f"behavior_{axis}": column for axis, column in enumerate(individuals.descriptor.T)}
     return to_rows(columns | axes)
 
 
-def _rows_of_cells(
+def _to_rows_of_cells(
     extent: Sequence[float], name: str, values: Float[np.ndarray, "y x"]
 ) -> list[Row]:
     height, width = values.shape
@@ -132,16 +132,18 @@ def _rows_of_cells(
     return to_rows({"what": "cell", "x": x, "y": y[:, None], name: values})
 
 
-def behaviors(record: Record) -> Behaviors:
+def gather_behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
     names = ("descriptor", "born", "solved")
-    descriptor, born, solved = (np.concatenate(evaluated_column(record, name)) for name in names)
+    descriptor, born, solved = (
+        np.concatenate(read_evaluated_column(record, name)) for name in names
+    )
     paths = _replay_some_solutions(record) if solved.any() else ()
     return Behaviors(find_scene(record), descriptor, born, solved, paths)
 
 
 def _replay_some_solutions(record: Record) -> tuple[np.ndarray, ...]:
-    task = record.known_search and unwrap_task(record.search.task)
+    task = record.search_or_none and unwrap_task(record.search.task)
     if not isinstance(task, Traced):
         return ()
     genotypes = record.solutions().genotype
@@ -149,48 +151,48 @@ def _replay_some_solutions(record: Record) -> tuple[np.ndarray, ...]:
     return tuple(np.asarray(task.trajectory(genotypes[some]))[..., :2])
 
 
-def lineage(record: Record, individual: int | None = None) -> Lineage:
+def gather_lineage(record: Record, individual: int | None = None) -> Lineage:
     """The line of an individual, by default the first solution or else the most novel survivor."""
-    columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
+    columns = read_all_evaluated(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
     if individual is None:
-        last = population(record)
+        last = gather_population(record)
         first = np.argmax(columns["solved"])
         individual = int(first if columns["solved"].any() else last.id[np.argmax(last.novelty)])
-    line = ancestor_ids(record, columns, individual, mates=False)
+    line = find_ancestor_ids(record, columns, individual, mates=False)
     others = columns["descriptor"][~columns["failed"]]
     rows = [columns[name][line] for name in ("id", "born", "solved", "descriptor")]
     return Lineage(find_scene(record), others, *rows)
 
 
-def archive(record: Record) -> Archived:
+def gather_archive(record: Record) -> Archived:
     """The entries of a run's archive in the last state that was kept."""
     generation = require_states(record, "the archive's picture")[-1]
-    entries = archive_entries(record, generation)
+    entries = read_archive_entries(record, generation)
     if entries is None:
         estimator = record.experiment["estimator"]["name"]
         raise ValueError(f"{record.path} has no archive: its estimator is {estimator}")
     return Archived(find_scene(record), generation, *entries)
 
 
-def population(record: Record, generation: int | None = None) -> Living:
+def gather_population(record: Record, generation: int | None = None) -> Living:
     """The survivors of a generation, by default the last."""
     now = record.last_generation if generation is None else generation
     columns = [record.column(f"survivors.{name}", [now])[0] for name in Living._fields[2:]]
     return Living(find_scene(record), now, *columns)
 
 
-def novelty_map(
+def gather_novelty_map(
     record: Record, generation: int | None = None, cells: int = MAP_CELLS
 ) -> NoveltyMap:
     """Novelty and the population after a generation whose state is kept, by default the last."""
     now = require_states(record, "a novelty map")[-1] if generation is None else generation
-    people = population(record, now)
-    novelty, space = novelty_grid(record, now, cells), record.behavior_space
+    people = gather_population(record, now)
+    novelty, space = compute_novelty_grid(record, now, cells), record.behavior_space
     novelty = np.where(find_reachable_cells(people.scene, space, cells), novelty, np.nan)
     return NoveltyMap(people.scene, make_plain_scene(space).extent, now, novelty, people)
 
 
-def novelty_grid(
+def compute_novelty_grid(
     record: Record, generation: int, cells: int = MAP_CELLS
 ) -> Float[np.ndarray, "y x"]:
     """Omega^g at the centres of cells over a planar behavior space; row 0 is at the lowest y.
@@ -207,16 +209,16 @@ def novelty_grid(
         ValueError: where the behavior space is no plane.
     """
     _check_planar(record, "a novelty map")
-    return novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
+    return compute_novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
 
 
-def elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
+def gather_elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
     """The fitness of the fittest in each cell of a plane."""
     _check_planar(record, "a map of elites")
-    least_fitness([record], "a map of elites")
-    best = fittest(record, shape)
+    find_least_fitness([record], "a map of elites")
+    best = find_fittest_of_cells(record, shape)
     fitness = np.full(shape, np.nan)
-    at = cells_of_points(best["descriptor"], record.behavior_space, shape)
+    at = find_cells(best["descriptor"], record.behavior_space, shape)
     fitness[tuple(at.T)] = best["fitness"]
     return Elites(find_scene(record), make_plain_scene(record.behavior_space).extent, fitness.T)
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from brns.pictures.style import compute_size_factor, line_style
+from brns.pictures.style import compute_size_factor, make_line_style
 from brns.settings.parts import Look
 
 MARKS = 0.12
@@ -35,7 +35,7 @@ class Bands(NamedTuple):
     """what they are; empty for single seeds"""
 
 
-def bands(
+def compute_bands(
     groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False, most: float | None = None
 ) -> Bands:
     """The mean over seeds, rows of each group, and one standard deviation (over n - 1) to either
@@ -69,7 +69,7 @@ def draw_lines(
     ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
 ) -> str:
     """Draw lines with their bands; what these are in words the axis has to say."""
-    drawn = bands([line.values for line in lines], quartiles, most)
+    drawn = compute_bands([line.values for line in lines], quartiles, most)
     for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
         draw_line_with_band(ax, line.label, line.x, band, line.look, place / len(lines))
     return drawn.words
@@ -86,7 +86,7 @@ def draw_line_with_band(
     """Draw a line with its band, and the first marker a share of the way to the second."""
     ax.set_facecolor("white")
     middle, low, high = band
-    style: dict[str, Any] = line_style(look, compute_size_factor(ax)) | {
+    style: dict[str, Any] = make_line_style(look, compute_size_factor(ax)) | {
         "markevery": (MARKS * place, MARKS)
     }
     ax.plot(x, middle, label=label, clip_on=False, **style)  # a line at 0 shows above the axis

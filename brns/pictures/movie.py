@@ -17,19 +17,19 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
-from brns.metrics.recorded import evaluated_column
+from brns.metrics.recorded import read_evaluated_column
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
 from brns.pictures.records import (
     find_scene,
     has_map,
-    last_kept_generations,
-    method,
+    label_method,
     pick_evenly,
+    pick_kept_generations,
 )
 from brns.pictures.style import add_legend_below, add_title, house_style
 from brns.runs.files import atomic_file
-from brns.runs.progress import track
+from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.scene import Filmed
@@ -39,7 +39,7 @@ FRAMES_PER_SECOND = 6.0
 DPI = 100
 
 
-def write(record: Record, out: str | os.PathLike) -> Path:
+def write_movie(record: Record, out: str | os.PathLike) -> Path:
     """Write a movie of a run.
 
     A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the
@@ -55,11 +55,13 @@ def write(record: Record, out: str | os.PathLike) -> Path:
     Raises:
         ValueError: for the founders alone, another suffix, or an .mp4 without ffmpeg.
     """
-    pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
+    pictures = show_progress_of(
+        iterate_frames(record), "Drawing", min(len(record.generations), MOST_FRAMES)
+    )
     return _save(Path(out), pictures, FRAMES_PER_SECOND, same_colors=True)
 
 
-def write_individual(
+def write_individual_movie(
     record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best"
 ) -> Path:
     """Write a movie of one individual's episode in its world: the ant maze, or an environment of
@@ -85,14 +87,16 @@ def write_individual(
     if not isinstance(task, Filmed):
         name = type(task).__name__
         raise ValueError(f"a movie of an individual needs a task with `film`; {name} has none")
-    film = task.film(genotype(record, individual))
-    return _save(Path(out), track(film.pictures, "Drawing", film.most), film.per_second)
+    film = task.film(find_genotype(record, individual))
+    return _save(Path(out), show_progress_of(film.pictures, "Drawing", film.most), film.per_second)
 
 
-def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
-    """The genotype of an individual by its id, or of the best, as `write_individual` says."""
+def find_genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
+    """The genotype of an individual by its id, or of the best, as `write_individual_movie` says."""
     names = ("born", "descriptor", "fitness")
-    born, behaviors, fitness = (np.concatenate(evaluated_column(record, name)) for name in names)
+    born, behaviors, fitness = (
+        np.concatenate(read_evaluated_column(record, name)) for name in names
+    )
     if individual == "best":
         world = find_scene(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
@@ -103,7 +107,7 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     return record.genotypes(np.array([individual]), born[[individual]])[0]
 
 
-def frames(record: Record) -> Iterator[np.ndarray]:
+def iterate_frames(record: Record) -> Iterator[np.ndarray]:
     """The movie's pictures.
 
     Args:
@@ -118,18 +122,18 @@ def frames(record: Record) -> Iterator[np.ndarray]:
     if not record.last_generation:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
     moments = pick_evenly(0, record.last_generation, MOST_FRAMES)
-    states = last_kept_generations(record, moments) if has_map(record) else [None] * len(moments)
+    states = pick_kept_generations(record, moments) if has_map(record) else [None] * len(moments)
     with house_style():
         # Numbers beside the bar get longer from frame to frame.
         layout = ConstrainedLayoutEngine(w_pad=0.25)
         figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
         ax = figure.subplots()
-    canvas, name = FigureCanvasAgg(figure), method(record)
+    canvas, name = FigureCanvasAgg(figure), label_method(record)
     novelty = None
     for now, state in zip(moments, states, strict=True):
-        living = gather_maps.population(record, now)
+        living = gather_maps.gather_population(record, now)
         if state is not None and (novelty is None or novelty.generation != state):
-            novelty = gather_maps.novelty_map(record, state)
+            novelty = gather_maps.gather_novelty_map(record, state)
         with house_style():
             ax.clear()
             if novelty is None:

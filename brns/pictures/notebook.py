@@ -4,11 +4,11 @@ import html
 from collections.abc import Sequence
 
 from brns.formatting import format_number
-from brns.metrics.coverage import default_grid_shape
+from brns.metrics.coverage import choose_grid_shape
 from brns.metrics.measures import MEASURES
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_behaviors
-from brns.pictures.records import method
+from brns.pictures.records import label_method
 from brns.pictures.style import StyledFigure, encode_data_url, encode_png, house_style
 from brns.runs.files import RecordError
 from brns.runs.record import Record
@@ -32,8 +32,12 @@ def format_records_table(records: Sequence[Record]) -> str:
     titles = [MEASURES[name].title for name in measures]
     lines = [_make_row("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
     for record in records[:LISTED]:
-        planned = f" of {record.planned}" if record.last_generation < record.planned else ""
-        words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}"]
+        planned = (
+            f" of {record.planned_generations}"
+            if record.last_generation < record.planned_generations
+            else ""
+        )
+        words = [f"{record.metadata.world}, {label_method(record)}", f"{record.seed}"]
         words.append(f"{record.last_generation}{planned}")
         for name in measures:
             value = MEASURES[name].function(record) if _has_measure(record, name) else None
@@ -52,7 +56,7 @@ def _make_row(tag: str, words: Sequence[str], picture: str | None) -> str:
 
 
 def _has_measure(record: Record, name: str) -> bool:
-    return MEASURES[name].needs != "grid" or default_grid_shape(record.behavior_space) is not None
+    return MEASURES[name].needs != "grid" or choose_grid_shape(record.behavior_space) is not None
 
 
 def _render_behaviors_html(record: Record) -> str:
@@ -61,7 +65,7 @@ def _render_behaviors_html(record: Record) -> str:
         figure = StyledFigure(figsize=(2.6, 2.3), layout="constrained")
         ax = figure.subplots()
         try:
-            paint_behaviors(gather_maps.behaviors(record), ax)
+            paint_behaviors(gather_maps.gather_behaviors(record), ax)
         except RecordError as error:  # damaged: what can be read stands beside it
             return html.escape(f"no picture: {error}")
         ax.set(title="", xlabel="", ylabel="")

@@ -10,7 +10,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, PercentForm
 
 from brns.pictures import style
 from brns.pictures.gather_curves import INDIVIDUALS, Bars, Costs, Curves
-from brns.pictures.lines import Line, bands, draw_lines
+from brns.pictures.lines import Line, compute_bands, draw_lines
 from brns.pictures.records import choose_looks
 from brns.settings.parts import LOOKS, Look
 
@@ -54,7 +54,7 @@ def paint_curves(
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
 
 
-def looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
+def choose_looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
     """The looks of rows of Q, labelled as "i = 10": from early to late."""
     ordered = sorted(set(labels), key=lambda label: int(label.partition("= ")[2]))
     shades = map(to_hex, style.TIME(np.linspace(0.2, 0.75, len(ordered))))
@@ -68,7 +68,7 @@ def looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
 def paint_bars(bars: Bars, ax: Axes) -> None:
     """Draw bars, side by side for each term, on a logarithmic axis."""
     ax.set_facecolor("white")
-    drawn, words = bands(bars.values)
+    drawn, words = compute_bands(bars.values)
     looks = choose_looks(bars.labels)
     width = 0.8 / len(bars.labels)
     names = append_unequal_seed_counts(bars.labels, list(map(len, bars.seeds)))
@@ -88,7 +88,7 @@ def paint_costs(costs: Costs, ax: Axes) -> None:
     ax.set_facecolor("white")
     looks = choose_looks(costs.labels)
     for label, ms in zip(costs.labels, costs.ms, strict=True):
-        look = style.line_style(looks[label], style.compute_size_factor(ax))
+        look = style.make_line_style(looks[label], style.compute_size_factor(ax))
         ax.plot(costs.dimensions, ms, label=label, **look)
     ax.set_xscale("log", base=2)
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))

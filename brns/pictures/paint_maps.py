@@ -12,8 +12,8 @@ from matplotlib.patheffects import withStroke
 
 from brns.pictures import style
 from brns.pictures.gather_maps import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
-from brns.pictures.scenes import format_outside, paths_from_start
-from brns.pictures.style import colorbar, compute_size_factor, rank_norm
+from brns.pictures.scenes import format_outside, prepend_start_to_paths
+from brns.pictures.style import add_colorbar, compute_size_factor, make_rank_norm
 from brns.tasks.scene import Scene
 
 MARGIN = 0.02
@@ -65,9 +65,9 @@ def paint_archive(data: Archived, ax: Axes) -> None:
 
 
 def paint_novelty_map(data: NoveltyMap, ax: Axes) -> None:
-    ranks = rank_norm(data.novelty[np.isfinite(data.novelty)])
+    ranks = make_rank_norm(data.novelty[np.isfinite(data.novelty)])
     image = ax.imshow(data.novelty, style.NOVELTY, ranks, **_make_imshow_options(data.extent))
-    colorbar(ax, image, "novelty, by rank")
+    add_colorbar(ax, image, "novelty, by rank")
     draw_world(ax, data.scene)
     people = data.living.descriptor
     size = compute_size_factor(ax)
@@ -79,7 +79,7 @@ def paint_novelty_map(data: NoveltyMap, ax: Axes) -> None:
 
 def paint_elites(data: Elites, ax: Axes) -> None:
     image = ax.imshow(data.fitness, style.NOVELTY, **_make_imshow_options(data.extent))
-    colorbar(ax, image, "fitness of the elite")
+    add_colorbar(ax, image, "fitness of the elite")
     draw_world(ax, data.scene)
     height, width = data.fitness.shape
     number = np.isfinite(data.fitness).sum()
@@ -88,14 +88,14 @@ def paint_elites(data: Elites, ax: Axes) -> None:
 
 def paint_population(data: Living, ax: Axes) -> None:
     world, novelty = data.scene, data.novelty
-    colors: Any = {"cmap": style.NOVELTY, "norm": rank_norm(novelty)}
+    colors: Any = {"cmap": style.NOVELTY, "norm": make_rank_norm(novelty)}
     if world.paths:
         _draw_paths(ax, world, data.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.project_to_plane(data.descriptor).T
     size = compute_size_factor(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
-    colorbar(ax, points, "novelty, by rank")
+    add_colorbar(ax, points, "novelty, by rank")
     draw_world(ax, world)
     outside = format_outside(world, data.descriptor)
     ax.set_title(f"population of generation {data.generation}{outside}")
@@ -159,7 +159,7 @@ def _draw_behaviors(
         }
         artist = ax.scatter(x, y, c=generations, cmap=style.TIME, **dot)
     artist.set_clim(0, max(generations.max(), 1))
-    colorbar(ax, artist, label).ax.locator_params("y", integer=True)
+    add_colorbar(ax, artist, label).ax.locator_params("y", integer=True)
     draw_world(ax, world)
 
 
@@ -167,7 +167,7 @@ def _draw_paths(
     ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **look: Any
 ) -> LineCollection:
     """Behaviors that are paths, from the world's start on, coloured by values."""
-    paths = list(paths_from_start(world, descriptors))
+    paths = list(prepend_start_to_paths(world, descriptors))
     lines = LineCollection(paths, array=values, rasterized=True, **look)
     ax.add_collection(lines)
     return lines

@@ -9,7 +9,7 @@ import numpy as np
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import resolve_grid_shape
-from brns.metrics.recorded import evaluated_column, require_states
+from brns.metrics.recorded import read_evaluated_column, require_states
 from brns.runs.record import Record
 from brns.settings.differences import find_differences, format_diff, format_overrides
 from brns.settings.parts import LOOKS, Look
@@ -22,7 +22,7 @@ LONGEST = 60
 Runs = Record | Sequence[Record]
 
 
-def method(record: Record) -> str:
+def label_method(record: Record) -> str:
     """A run's method as the command line calls it.
 
     Args:
@@ -40,7 +40,7 @@ def method(record: Record) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
-def methods(records: Runs) -> dict[str, list[Record]]:
+def group_by_method(records: Runs) -> dict[str, list[Record]]:
     """Runs by method.
 
     Args:
@@ -58,13 +58,13 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     first = records[0]
     groups: dict[str, dict[int, Record]] = {}
     for record in records:
-        if different := find_differences(first.world, record.world):
+        if different := find_differences(first.task_settings, record.task_settings):
             raise ValueError(
                 f"{first.path} and {record.path} are runs of different tasks; compare runs of one "
                 f"task: {format_diff(different)}"
             )
         # Workers and chunks change no answer.
-        experiment = {**record.experiment, "task": record.world}
+        experiment = {**record.experiment, "task": record.task_settings}
         group = groups.setdefault(json.dumps(experiment, sort_keys=True), {})
         if record.seed in group:
             both = f"{group[record.seed].path} and {record.path}"
@@ -73,7 +73,7 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     by_label = {}
     for group in groups.values():
         seeds = [group[seed] for seed in sorted(group)]
-        label = method(seeds[0])
+        label = label_method(seeds[0])
         label = f"{label} ({len(by_label) + 1})" if label in by_label else label
         by_label[label] = seeds
     return by_label
@@ -109,7 +109,7 @@ def find_scene(record: Record) -> Scene:
     """The scene that a run's task tells of itself; where it tells none, or nobody gave the task,
     the box of its behavior space.
     """
-    task = record.known_search and unwrap_task(record.search.task)
+    task = record.search_or_none and unwrap_task(record.search.task)
     return task.scene() if isinstance(task, Drawable) else make_plain_scene(record.behavior_space)
 
 
@@ -117,8 +117,8 @@ def has_map(record: Record) -> bool:
     """Whether there is a map of a run's novelty: of a plane, a state kept, the search known."""
     return (
         record.behavior_space.dimension == 2
-        and bool(record.snapshots)
-        and record.known_search is not None
+        and bool(record.generations_with_states)
+        and record.search_or_none is not None
     )
 
 
@@ -127,15 +127,15 @@ def pick_evenly(first: int, last: int, count: int) -> list[int]:
     return np.unique(np.linspace(first, last, count).round().astype(int)).tolist()
 
 
-def last_kept_generations(record: Record, moments: Sequence[int]) -> list[int]:
+def pick_kept_generations(record: Record, moments: Sequence[int]) -> list[int]:
     """The last generation until each of these moments whose state is kept."""
-    stored = np.array(record.snapshots)
+    stored = np.array(record.generations_with_states)
     return stored[(np.searchsorted(stored, moments, "right") - 1).clip(0)].tolist()
 
 
 def explain_omitted_figures(records: Iterable[Record]) -> str:
     """What is left out of runs whose search nobody gave, why, and how to have it."""
-    unknown = next((record for record in records if record.known_search is None), None)
+    unknown = next((record for record in records if record.search_or_none is None), None)
     if unknown is None:
         return ""
     return (
@@ -144,7 +144,7 @@ def explain_omitted_figures(records: Iterable[Record]) -> str:
     )
 
 
-def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
+def read_archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The descriptors and generations of entry in a generation's archive; None without one."""
     state = record.state(generation).estimator
     if not isinstance(state, Archive):
@@ -153,9 +153,9 @@ def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.nda
     return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
 
 
-def least_fitness(records: Iterable[Record], what: str) -> float:
+def find_least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
-    fitness = [np.concatenate(evaluated_column(record, "fitness")) for record in records]
+    fitness = [np.concatenate(read_evaluated_column(record, "fitness")) for record in records]
     least, most = min(map(np.min, fitness)), max(map(np.max, fitness))
     if least == most:
         raise ValueError(f"{what} needs a task with fitness, and every individual has {least:g}")
@@ -168,9 +168,11 @@ def uniformity_of_archive_or_novelty(record: Record) -> np.ndarray:
     cells = resolve_grid_shape(space, None)
     distances = []
     for generation in require_states(record, "uniformity"):
-        entries = archive_entries(record, generation)
+        entries = read_archive_entries(record, generation)
         if entries is None:
-            return uniformities.of_record(record, cells)
+            return uniformities.uniformity_of_record(record, cells)
         points, _ = entries
-        distances.append(uniformities.of_points(points, space, cells) if len(points) else np.nan)
+        distances.append(
+            uniformities.uniformity_of_points(points, space, cells) if len(points) else np.nan
+        )
     return np.array(distances)

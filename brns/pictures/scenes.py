@@ -48,7 +48,7 @@ def _locate_pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
     return row, column
 
 
-def paths_from_start(
+def prepend_start_to_paths(
     world: Scene, descriptors: Float[np.ndarray, "n d"]
 ) -> Float[np.ndarray, "n times 2"]:
     """Paths from the world's start on, where there is one."""

@@ -108,7 +108,7 @@ class StyledFigure(Figure):
         display(Image(self._repr_png_(), format="png"))
 
 
-def new_figure(width: float, height: float) -> Figure:
+def make_figure(width: float, height: float) -> Figure:
     """A figure of so many inches, which a notebook with inline figures shows in its cell."""
     # Maps keep their shape, so that their layout is a little off.
     layout = ConstrainedLayoutEngine(w_pad=0.1)
@@ -134,7 +134,7 @@ def compute_size_factor(ax: Axes) -> float:
     return float(np.clip(width / PANEL, 0.3, 1.0))
 
 
-def rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
+def make_rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
     """A scale on which a novelty stands at the share of these that lie below it."""
     values, times = np.unique(novelty.astype(np.float64), return_counts=True)
     if len(values) < 2:
@@ -145,7 +145,7 @@ def rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
     return FuncNorm((to_rank, to_value), values[0], values[-1])
 
 
-def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
+def add_colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
     place = ax.inset_axes((1.02, 0.0, 0.04, 1.0))
@@ -242,7 +242,7 @@ def wrap_lines(ax: Axes, *texts: str) -> str:
     return "\n".join(textwrap.fill(text, most) for text in texts if text)
 
 
-def line_style(look: Look, scale: float = 1.0) -> dict[str, Any]:
+def make_line_style(look: Look, scale: float = 1.0) -> dict[str, Any]:
     """The look of a method as options of matplotlib's `plot`."""
     dashes: Any = (0, look.dashes) if look.dashes else "-"
     size = {"ms": max(4.0 * scale, 2.5), "lw": max(1.4 * scale, 0.8)}

@@ -47,7 +47,7 @@ FIGURES: dict[str, Picture] = {
         "Every behavior that was evaluated, of paths at most 1500, coloured by generation. "
         "Solutions are ringed; paths of three (the first, one halfway, the last) are drawn where "
         "the task can replay them. First seed of each method.",
-        gather_maps.behaviors,
+        gather_maps.gather_behaviors,
         paint_maps.paint_behaviors,
         paper=("2a", "2d"),
         panels="run",
@@ -57,7 +57,7 @@ FIGURES: dict[str, Picture] = {
         "Novelty after a generation at the centres of 60 × 60 cells, and the population that then "
         "lived, for an early, a middle and the last state kept. Colours are ranks, among the "
         "cells that can be reached where there are walls. First seed of each method.",
-        gather_maps.novelty_map,
+        gather_maps.gather_novelty_map,
         paint_maps.paint_novelty_map,
         paper=("2c",),
         worlds="planar",
@@ -68,7 +68,7 @@ FIGURES: dict[str, Picture] = {
         "The population",
         "The survivors of the last generation, coloured by the novelty by which they were "
         "selected. First seed of each method.",
-        gather_maps.population,
+        gather_maps.gather_population,
         paint_maps.paint_population,
         panels="run",
         options=("generation",),
@@ -78,7 +78,7 @@ FIGURES: dict[str, Picture] = {
         "The first solution and those from whom it descends, parent by parent from a founder on, "
         "coloured by generation; of a run without a solution the most novel survivor. First seed "
         "of each method.",
-        gather_maps.lineage,
+        gather_maps.gather_lineage,
         paint_maps.paint_lineage,
         panels="run",
         options=("individual",),
@@ -87,7 +87,7 @@ FIGURES: dict[str, Picture] = {
         "The archive",
         "The behaviors in the archive at the end, coloured by the generation in which they "
         "entered. First seed.",
-        gather_maps.archive,
+        gather_maps.gather_archive,
         paint_maps.paint_archive,
         paper=("2b",),
         panels="run",
@@ -97,7 +97,7 @@ FIGURES: dict[str, Picture] = {
         "Coverage",
         "The share of cells that the populations of generations 0 to g have visited: 6 × 6 of a "
         "plane, or finer where a method fills those.",
-        gather_curves.coverage,
+        gather_curves.gather_coverage,
         paper=("3a",),
         worlds="planar",
         options=("shape", "individuals", "over"),
@@ -108,7 +108,7 @@ FIGURES: dict[str, Picture] = {
         "of the archive's entries for a method with an archive, of novelty at the cells' centres "
         "for the others, which is not the same quantity. Generations whose archive is empty are "
         "left out.",
-        gather_curves.uniformity,
+        gather_curves.gather_uniformity,
         paper=("3f",),
         worlds="planar",
         options=("over",),
@@ -117,14 +117,14 @@ FIGURES: dict[str, Picture] = {
         "Distance to the parent",
         "Euclidean distance in behavior space between an individual and its parent, mean over "
         "the population.",
-        gather_curves.parent_distance,
+        gather_curves.gather_parent_distance,
         paper=("3b",),
         options=("over",),
     ),
     "age": Picture(
         "Age",
         "Generations since birth, mean over the population.",
-        gather_curves.age,
+        gather_curves.gather_age,
         paper=("3c",),
         options=("over",),
     ),
@@ -134,7 +134,7 @@ FIGURES: dict[str, Picture] = {
         "three i; it falls in a search that remembers. Q has its estimator's unit: compare "
         "shapes, not heights. The axis is logarithmic where all of Q is above 0, with the median "
         "and the quartiles over the runs.",
-        gather_curves.q,
+        gather_curves.gather_q_rows,
         paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
         options=("over",),
@@ -143,7 +143,7 @@ FIGURES: dict[str, Picture] = {
         "η",
         "The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, "
         "novelty fades.",
-        gather_curves.eta,
+        gather_curves.gather_eta,
         paper=("4e",),
         options=("over",),
     ),
@@ -151,14 +151,14 @@ FIGURES: dict[str, Picture] = {
         "κ",
         "How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: "
         "how often what was visited became novel again. It grows with the number of states kept.",
-        gather_curves.kappa,
+        gather_curves.gather_kappa,
         paper=("4f",),
         options=("over",),
     ),
     "kappa-share": Picture(
         "κ per later generation",
         "κ(i) divided by the number of kept generations after i: runs of different length compare.",
-        gather_curves.kappa_share,
+        gather_curves.gather_kappa_share,
         options=("over",),
     ),
     "signature": Picture(
@@ -166,7 +166,7 @@ FIGURES: dict[str, Picture] = {
         "Standard deviation of everything evaluated along the 6 terms of its path's signature, "
         "mean over the runs. The paper speaks of the solutions generated; we take every candidate "
         "solution, as a run may solve nothing.",
-        gather_curves.signature,
+        gather_curves.gather_signature_spread,
         paint_curves.paint_bars,
         paper=("5",),
         worlds="paths",
@@ -175,7 +175,7 @@ FIGURES: dict[str, Picture] = {
         "What novelty costs",
         "CPU time of one generation of novelty, measured on this machine: 100 + 100 uniform "
         "behaviors of so many dimensions are scored and learned from. Archives are full.",
-        gather_curves.cost,
+        gather_curves.measure_costs,
         paint_curves.paint_costs,
         paper=("6",),
         timed=True,
@@ -184,7 +184,7 @@ FIGURES: dict[str, Picture] = {
         "Elites",
         "The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed "
         "of each method.",
-        gather_maps.elites,
+        gather_maps.gather_elites,
         paint_maps.paint_elites,
         worlds="planar",
         fitness=True,
@@ -195,7 +195,7 @@ FIGURES: dict[str, Picture] = {
         "QD score",
         "The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of "
         "the runs met, so that a new cell never lowers the score.",
-        gather_curves.qd_score,
+        gather_curves.gather_qd_score,
         worlds="planar",
         fitness=True,
         options=("shape", "over"),
@@ -209,7 +209,7 @@ AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
 """options of figures that are asked for by their number"""
 
 
-def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
+def list_figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
     """The figures that can be drawn of any runs of a kind of task.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 
 from brns.checks.generations import check_state_not_nan
 from brns.core import Generation
-from brns.core.population import initial_generation
+from brns.core.population import make_initial_generation
 from brns.runs import metadata, remaking
 from brns.runs.arrays import flatten_by_name, to_structured_array
 from brns.runs.record import TABLES, Record
@@ -66,12 +66,12 @@ class ActiveRun:
     ) -> "ActiveRun":
         """A new run, of which the founders are stored, with the genotypes of those who `failed`."""
         store.make()
-        metadata.write(store, facts)
+        metadata.write_metadata(store, facts)
         record = Record(store)
         record.search = search
         run = cls(record, search, state, facts.generations, stored=-1)
         run._write_failures(0, np.full(len(failed), -1), failed)
-        run._write_generation(state, initial_generation(state.population), len(failed))
+        run._write_generation(state, make_initial_generation(state.population), len(failed))
         run.checkpoint(state)
         run._read_rows()
         run._rewrite_progress()
@@ -91,17 +91,17 @@ class ActiveRun:
         """Begin a session; what a killed process left, and later states, are removed."""
         record, number = self.record, self.number
         record.store.remove_temporary_files()
-        for other in record.snapshots:
+        for other in record.generations_with_states:
             if other != number and other % record.checkpoint_every:
                 record.store.remove("states", other)
-        record.metadata.generations = max(record.planned, self.total)
+        record.metadata.generations = max(record.planned_generations, self.total)
         if number < self.total:
             for last in record.metadata.sessions[-1:]:
                 if last.ended is None:  # killed; what it saved last may be overwritten from now on
                     last.ended = record.store.parse_session_times(last.began, None)[1].isoformat()
                     last.status = "interrupted"
             record.metadata.sessions.append(session.model_copy())
-        metadata.write(record.store, record.metadata)
+        metadata.write_metadata(record.store, record.metadata)
         self._rewrite_progress()
 
     @property
@@ -111,7 +111,7 @@ class ActiveRun:
 
     def founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
-        return self._to_saved_generation(0, initial_generation(to_host(self.state.population)))
+        return self._to_saved_generation(0, make_initial_generation(to_host(self.state.population)))
 
     def save(self, state: SearchState, generation: Generation) -> SavedGeneration:
         """Store a generation's facts. They survive this process, and from the next checkpoint on a
@@ -153,8 +153,8 @@ class ActiveRun:
         facts = self.record.metadata
         facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
         session = facts.sessions[-1]
-        session.ended, session.status, session.reason = metadata.now(), status, reason
-        metadata.write(self.record.store, facts)
+        session.ended, session.status, session.reason = metadata.format_time_now(), status, reason
+        metadata.write_metadata(self.record.store, facts)
 
     def _to_saved_generation(self, number: int, generation: Generation) -> SavedGeneration:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
@@ -181,7 +181,7 @@ class ActiveRun:
         survived = np.isin(tables["offspring"]["id"], tables["survivors"]["id"])
         lasting = survived | tables["offspring"]["solved"]
         space, stored = self.search.task.genotype_space, self.record.metadata.genotypes
-        born = remaking.genotype_columns(generation, space, stored, lasting)
+        born = remaking.make_genotype_columns(generation, space, stored, lasting)
         arrays = tables | born | {"credit": state.credit, "failed": failed}
         self.record.write("generations", number, arrays, synced=False)
 

@@ -57,7 +57,7 @@ def flatten_by_name(tree: Any) -> dict[str, Any]:
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
-def restore(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
+def restore_tree(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
     """A tree with arrays that were saved, by the names of `flatten_by_name`; a `RecordError`, which
     calls their file `source`, where names, shapes or types are not those of the tree `like`.
     """

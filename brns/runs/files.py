@@ -34,10 +34,10 @@ def atomic_file(path: Path, synced: bool = True) -> Generator[Path, None, None]:
         with explain_save_errors(path):
             yield temporary
             if synced:
-                sync(temporary)
+                sync_to_disk(temporary)
             os.replace(temporary, path)
             if synced:
-                sync(path.parent)
+                sync_to_disk(path.parent)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -60,7 +60,7 @@ def explain_save_errors(path: Path) -> Generator[None, None, None]:
         ) from error
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Have the disk confirm a file, or the names in a folder, where the system can."""
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:

@@ -61,10 +61,10 @@ def fork(
     out, at = resolve_out(out), require_integer("at", at, 0)
     search = search or source.search
     total = require_integer(
-        "generations", source.planned if generations is None else generations, at + 1
+        "generations", source.planned_generations if generations is None else generations, at + 1
     )
     before, after = source.experiment, part_to_json(search)
-    changed = source.other_settings(search)
+    changed = source.find_different_settings(search)
     for name in SHARED:
         if before[name] != after[name]:
             raise ValueError(
@@ -106,7 +106,7 @@ def fork(
     check_output_folder(out)
     with atomic_directory(out) as folder:
         store = Store(folder)
-        metadata.write(store, facts)
+        metadata.write_metadata(store, facts)
         copy = Record(store, search)
         for number in range(at + 1):
             arrays = source.arrays("generations", number)
@@ -119,14 +119,14 @@ def fork(
             if number <= at:
                 copy.write("failed", number, source.arrays("failed", number))
         ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
-    if source.elsewhere:
+    if source.made_elsewhere:
         warn_unless_exact(_restore_original_operators(source, search))
     return Record(out, search)
 
 
 def _restore_original_operators(source: Record, search: NoveltySearch) -> Record:
     """A record whose search varies genotypes as the run did."""
-    if source.known_search is not None:
+    if source.search_or_none is not None:
         return source
     before = source.experiment
     try:

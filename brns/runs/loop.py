@@ -14,7 +14,7 @@ from brns.metrics.saturation import saturated
 from brns.runs import compilation_cache, metadata
 from brns.runs.active import ActiveRun, SavedGeneration
 from brns.runs.files import RecordError
-from brns.runs.opening import WRITERS, begin, check_same_arguments, reopen
+from brns.runs.opening import WRITERS, begin_in_directory, check_same_arguments, reopen
 from brns.runs.paths import (
     Seeds,
     check_output_folder,
@@ -188,7 +188,7 @@ def _prepare(
     check_output_folder(path)
     facts = metadata.make_metadata(search, numbers, total, stride, genotypes, name)
     folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
-    return path, functools.partial(begin, path, folders, search, facts)
+    return path, functools.partial(begin_in_directory, path, folders, search, facts)
 
 
 def _run_with_bar(

@@ -47,7 +47,7 @@ Status = Literal["running", "finished", "saturated", "stopped", "interrupted", "
 """how the work on a run ended, or that it has not"""
 
 
-def now() -> str:
+def format_time_now() -> str:
     """In UTC, as ISO 8601 writes it."""
     return datetime.datetime.now(datetime.UTC).isoformat()
 
@@ -59,7 +59,7 @@ class Session(pydantic.BaseModel):
 
     after: int
     """the generation that it went on from"""
-    began: str = pydantic.Field(default_factory=now)
+    began: str = pydantic.Field(default_factory=format_time_now)
     ended: str | None = None
     """None of a session that goes on, and of one that was killed until the run is resumed"""
     status: Status = "running"
@@ -136,8 +136,8 @@ class Metadata(pydantic.BaseModel):
                 sources = sources | edit.before
         return sources
 
-    def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
-        """As `Record.other_settings`."""
+    def find_different_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
+        """As `Record.find_different_settings`."""
         inner = tuple(f"{name}." for name in self.changing)
         return {
             name: both
@@ -147,7 +147,7 @@ class Metadata(pydantic.BaseModel):
 
     def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
-        source, settings = read_sources(search), self.other_settings(search)
+        source, settings = read_sources(search), self.find_different_settings(search)
         ignore_evaluation_changes(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
@@ -205,13 +205,13 @@ def _prefix_of_task(experiment: dict[str, Any]) -> str:
     return "task.task." if experiment["task"]["name"] == "Chunked" else "task."
 
 
-def write(store: Store, metadata: Metadata) -> None:
+def write_metadata(store: Store, metadata: Metadata) -> None:
     """Write a run's `run.json`, whole or not at all."""
     metadata.checksum = metadata.compute_checksum()
     store.write_run_json(metadata.model_dump_json(indent=1).encode())
 
 
-def read(store: Store) -> Metadata:
+def read_metadata(store: Store) -> Metadata:
     """What a run's `run.json` says; a `RecordError` where it is damaged or of another version."""
     file = store.path / NAME
     try:

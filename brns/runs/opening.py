@@ -37,7 +37,7 @@ DRAWING = (*DRAWING_MODES, "jax_default_prng_impl")
 WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
 
 
-def begin(
+def begin_in_directory(
     path: Path,
     folders: Sequence[str],
     search: NoveltySearch,
@@ -87,7 +87,7 @@ def reopen(
     existing = records(path, search)
     first = existing[0]
     for record in existing:
-        if other := record.other_settings(first.search):
+        if other := record.find_different_settings(first.search):
             raise RecordError(
                 f"{record.path} was made by another experiment than {first.path}: "
                 f"{format_diff(other)}. Move it elsewhere"
@@ -95,10 +95,10 @@ def reopen(
         record.search = first.search
     check_seeds_together(path, existing)
     check_same_random_modes(first)
-    planned = first.planned
+    planned = first.planned_generations
     total = planned if generations is None else require_integer("generations", generations)
     _lock_until_closed(existing, locks)
-    at = last_common_checkpoint(path, existing)
+    at = find_last_common_checkpoint(path, existing)
     edited = record_edits(existing, at, accept_edits)
     if total != planned:
         text = f"{path} was begun for {planned} generations and {total} are asked for; "
@@ -108,7 +108,7 @@ def reopen(
             else f"it goes on from {at} to {total}"
         )
         LOG.warning("%s", escape_control(text))
-    elsewhere = [record for record in existing if edited or record.elsewhere]
+    elsewhere = [record for record in existing if edited or record.made_elsewhere]
     mark_missing_seeds(existing)
     runs = [ActiveRun.read(record, at, total) for record in existing]
     session = metadata.Session(after=at)
@@ -182,7 +182,7 @@ def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:
         strange = [other for other in runs if other.seed not in together]
         if strange or (alone and together != present):
             odd = strange[0] if strange else run
-            at = odd.snapshots[-1] if odd.snapshots else 0
+            at = odd.generations_with_states[-1] if odd.generations_with_states else 0
             raise RecordError(
                 f"{path} holds seeds {present}, and {run.path} was computed with seeds "
                 f"{together}: resume a whole batch, or a run that was started alone. To "
@@ -191,12 +191,12 @@ def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:
             )
 
 
-def last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
+def find_last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
     """The last generation of which all the runs have a state; a `RecordError` if there is none."""
-    common = set.intersection(*(set(run.snapshots) for run in runs))
+    common = set.intersection(*(set(run.generations_with_states) for run in runs))
     if common:
         return max(common)
-    lacking = [run.path.name for run in runs if not run.snapshots]
+    lacking = [run.path.name for run in runs if not run.generations_with_states]
     which = f" in {', '.join(lacking)}" if lacking else " that all its seeds are in"
     others = "move them elsewhere, and the other seeds go on; or "
     others = others if 0 < len(lacking) < len(runs) else ""

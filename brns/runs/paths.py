@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from brns.runs.files import RecordError, sync
+from brns.runs.files import RecordError, sync_to_disk
 from brns.runs.store import NAME, find_runs
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]
@@ -123,7 +123,7 @@ def atomic_directory(out: Path) -> Generator[Path, None, None]:
         check_not_taken(out)  # another process may have made a run there meanwhile
         with _explain_errors(out):
             os.replace(temporary, out)  # which an empty folder does not hinder, and any other does
-            sync(out.parent)
+            sync_to_disk(out.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

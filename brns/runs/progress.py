@@ -101,7 +101,7 @@ class Bar:
     def show(self, saved: Sequence[Any]) -> None:
         """Show a generation of all seeds: mean coverage, what is new, and all solutions so far."""
         rows, record = [each.row for each in saved], saved[0].record
-        total, number, now = record.planned, rows[0].generation, time.monotonic()
+        total, number, now = record.planned_generations, rows[0].generation, time.monotonic()
         self.place = record.path if len(saved) == 1 else record.path.parent
         if self.untold:
             text = f"Kept in {self.place} until Python ends; give out= to keep it."
@@ -124,7 +124,9 @@ class Bar:
             LOG.info("generation %d of %d: %s", number, total, summary)
 
 
-def track(things: Iterable[Thing], title: str, total: int, visible: bool = True) -> Iterator[Thing]:
+def show_progress_of(
+    things: Iterable[Thing], title: str, total: int, visible: bool = True
+) -> Iterator[Thing]:
     """Hand on things, and show how many of them are done, where a run would show its bar."""
     with Bar(title, total, visible=visible) as bar:
         for thing in things:

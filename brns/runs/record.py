@@ -68,7 +68,7 @@ class Record:
     def __init__(self, path: str | os.PathLike | Store, search: NoveltySearch | None = None):
         # The working directory may become another.
         self.store = path if isinstance(path, Store) else Store(Path(path).expanduser().absolute())
-        self.metadata = metadata.read(self.store)
+        self.metadata = metadata.read_metadata(self.store)
         self.experiment = self.metadata.experiment
         self.seed = self.metadata.seed
         self.seeds = self.metadata.seeds
@@ -80,7 +80,7 @@ class Record:
         self._states = EstimatorStateReader()
         self.warned_of_rounding = False  # of genotypes that are made again
         if search is not None:
-            if other := self.other_settings(search):
+            if other := self.find_different_settings(search):
                 raise RecordError(
                     f"{self.path} was made by another experiment: {format_diff(other)}"
                 )
@@ -97,14 +97,14 @@ class Record:
     def __repr__(self) -> str:
         return (
             f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last_generation} of "
-            f"{self.planned})"
+            f"{self.planned_generations})"
         )
 
     def _repr_html_(self) -> str:
         return _to_html([self])
 
     @property
-    def planned(self) -> int:
+    def planned_generations(self) -> int:
         """How many generations there shall be."""
         return self.metadata.generations
 
@@ -124,7 +124,7 @@ class Record:
         return self.generations[-1]
 
     @property
-    def snapshots(self) -> list[int]:
+    def generations_with_states(self) -> list[int]:
         """The generations whose state is on disk."""
         return self.store.list_generations("states")
 
@@ -139,7 +139,7 @@ class Record:
             raise SettingsError(f"{self.path}: {error}") from None
 
     @property
-    def known_search(self) -> NoveltySearch | None:
+    def search_or_none(self) -> NoveltySearch | None:
         """The experiment; None where a part of it is a user's own and nobody gave it."""
         try:
             return self.search
@@ -161,7 +161,7 @@ class Record:
         return "interrupted" if killed else sessions[-1].status
 
     @property
-    def reason(self) -> str:
+    def error(self) -> str:
         """Of a run that failed, the error; else empty."""
         sessions = self._sessions
         return sessions[-1].reason if sessions else ""
@@ -187,7 +187,7 @@ class Record:
 
     @property
     def _sessions(self) -> list[metadata.Session]:
-        return metadata.read(self.store).sessions
+        return metadata.read_metadata(self.store).sessions
 
     def _session_spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
         """When the work of each session began and ended."""
@@ -197,14 +197,14 @@ class Record:
         ]
 
     @property
-    def world(self) -> dict[str, Any]:
+    def task_settings(self) -> dict[str, Any]:
         """The task's description; of one that was evaluated in chunks, that of the task itself."""
         task = self.experiment["task"]
         while task["name"] == "Chunked":
             task = task["task"]
         return task
 
-    def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
+    def find_different_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """The settings in which a search differs from the one that made the run: name to both.
 
         Counters, logs and whatever else evaluations changed are no settings.
@@ -212,7 +212,7 @@ class Record:
         Args:
             search: any search.
         """
-        return self.metadata.other_settings(search)
+        return self.metadata.find_different_settings(search)
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked.
@@ -241,7 +241,7 @@ class Record:
         if name not in COLUMNS:
             raise RecordError(f"a run has no column {name!r}; it has {', '.join(COLUMNS)}")
         if name == GENOTYPE:
-            return np.stack([remaking.offspring_genotypes(self, g) for g in generations])
+            return np.stack([remaking.read_or_remake_genotypes(self, g) for g in generations])
         who, column = name.split(".")
         return np.stack([self.read_generation(g)[who][column] for g in generations])
 
@@ -249,7 +249,7 @@ class Record:
         """The search's state after a generation.
 
         Args:
-            number: of the generation, one of `snapshots`.
+            number: of the generation, one of `generations_with_states`.
             search: the experiment, needed where a part of it is your own and the record was not
                 given it.
 
@@ -260,11 +260,11 @@ class Record:
             RecordError: where the generation has no state on disk.
         """
         search = search or self.search
-        if number not in self.snapshots:
+        if number not in self.generations_with_states:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has "
-                f"{abbreviate_numbers(self.snapshots)}. A run with checkpoint_every=1 "
-                "(--checkpoint-every 1) keeps all"
+                f"{abbreviate_numbers(self.generations_with_states)}. A run with "
+                "checkpoint_every=1 (--checkpoint-every 1) keeps all"
             )
         estimator = self._states.restore(self, number, search)
         return self.state_without_estimator(number, search)._replace(estimator=estimator)
@@ -322,13 +322,13 @@ class Record:
         return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
-        """From whom an individual descends; see `brns.metrics.lineage.ancestors`.
+        """From whom an individual descends; see `brns.metrics.lineage.find_ancestors`.
 
         Args:
             individual: the id of somebody who was born in the run.
             mates: whether second parents count too.
         """
-        return lineage.ancestors(self, individual, mates)
+        return lineage.find_ancestors(self, individual, mates)
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation with their genotypes.
@@ -370,7 +370,7 @@ class Record:
         for g in np.unique(born).tolist():
             everyone = self.read_generation(g)["offspring"]["id"]
             requested = np.isin(everyone, ids[born == g])
-            genotypes = remaking.offspring_genotypes(self, g, requested)[requested]
+            genotypes = remaking.read_or_remake_genotypes(self, g, requested)[requested]
             rows |= dict(zip(everyone[requested].tolist(), genotypes, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(
@@ -381,7 +381,7 @@ class Record:
         return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
 
     @property
-    def elsewhere(self) -> bool:
+    def made_elsewhere(self) -> bool:
         """Whether its last generations were made by other versions, options or another machine."""
         sessions = self._sessions
         return bool(sessions and sessions[-1].differences_here())

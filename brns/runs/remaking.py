@@ -35,7 +35,7 @@ Keep = Literal["survivors", "all"]
 Likeness = Literal["exact", "rounded", "other"]
 
 
-def genotype_columns(
+def make_genotype_columns(
     generation: Generation, space: Box, keep: Keep, stored: Bool[np.ndarray, " n"]
 ) -> dict[str, np.ndarray]:
     """What a generation's file holds of genotypes; `stored` are survivors and solutions."""
@@ -45,12 +45,12 @@ def genotype_columns(
     return {
         "stored": stored,
         GENOTYPE: genotypes[stored],
-        "digest": digest(genotypes),
+        "digest": digest_genotypes(genotypes),
         "fingerprint": project_genotypes(genotypes, space),
     }
 
 
-def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
+def digest_genotypes(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
     """Eight bytes of all bits."""
     content = np.ascontiguousarray(genotypes, "<f4").tobytes()
     return np.frombuffer(hashlib.blake2b(content, digest_size=8).digest(), np.uint8)
@@ -74,7 +74,7 @@ def compare_with_stored(facts: Mapping[str, Any], again: Any, space: Box) -> Lik
     genotypes = np.asarray(again.genotype)
     if not np.array_equal(again.parent, facts["offspring"]["parent"]):
         return "other"
-    if np.array_equal(digest(genotypes), facts["digest"]):
+    if np.array_equal(digest_genotypes(genotypes), facts["digest"]):
         return "exact"
     width = np.asarray(space.high - space.low)
     far = np.abs(genotypes[facts["stored"]] - facts[GENOTYPE]) > ROUNDING * width
@@ -82,7 +82,7 @@ def compare_with_stored(facts: Mapping[str, Any], again: Any, space: Box) -> Lik
     return "other" if far.any() or (distance > SPREAD * len(width) ** 0.5).any() else "rounded"
 
 
-def offspring_genotypes(
+def read_or_remake_genotypes(
     record: Any, number: int, requested: Bool[np.ndarray, " n"] | None = None
 ) -> Float[np.ndarray, "n p"]:
     """The genotypes born in a generation of a `Record`, those that are not on disk made again.

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task
-from brns.core.population import take
+from brns.core.population import take_rows
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.chunked import has_workers
@@ -77,7 +77,8 @@ def compute_generations(
         yield from _compute_batches_ahead(search.step, single, count)
     else:
         begun = [
-            (stack(states[part]), jnp.stack(keys[part])) for part in split_seeds(len(keys), batches)
+            (stack_trees(states[part]), jnp.stack(keys[part]))
+            for part in split_seeds(len(keys), batches)
         ]
         if len(begun) > 1:
             places = itertools.cycle(jax.local_devices())
@@ -85,7 +86,7 @@ def compute_generations(
                 jax.device_put(batch, place) for batch, place in zip(begun, places, strict=False)
             ]
         for after in _compute_batches_ahead(partial(_step_batch, search), begun, count):
-            yield [take(batch, i) for batch in after for i in range(len(batch[0].generation))]
+            yield [take_rows(batch, i) for batch in after for i in range(len(batch[0].generation))]
 
 
 def _compute_batches_ahead(
@@ -140,5 +141,5 @@ def to_host(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def stack(trees: Sequence[Any]) -> Any:
+def stack_trees(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)

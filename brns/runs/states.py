@@ -7,8 +7,8 @@ import equinox as eqx
 import numpy as np
 
 from brns.core import Compactable
-from brns.core.novelty import in_float32
-from brns.runs.arrays import restore
+from brns.core.novelty import use_float32
+from brns.runs.arrays import restore_tree
 from brns.search import NoveltySearch
 
 NOTHING = -1, None
@@ -42,11 +42,11 @@ class EstimatorStateReader:
                 NOTHING,
             )
         file = record.store.file("states", number)
-        estimator = restore(self.shapes, record.arrays("states", number), file)
+        estimator = restore_tree(self.shapes, record.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
             before, earlier = self.restored if self.restored[0] <= number else NOTHING
             born = (_read_valid_descriptors(record, g) for g in range(before + 1, number + 1))
-            with in_float32():
+            with use_float32():
                 estimator = search.estimator.restore(estimator, born, earlier)
             # For who reads one state after another; nothing is held after the last.
             self.restored = (number, estimator) if 0 < number < record.last_generation else NOTHING
@@ -55,7 +55,7 @@ class EstimatorStateReader:
 
 def _stored_estimator_shapes(search: NoveltySearch) -> Any:
     """The shapes of what is stored of an estimator's state."""
-    with in_float32():
+    with use_float32():
         return eqx.filter_eval_shape(
             partial(compact_estimator_state, search), search.state_shapes.estimator
         )

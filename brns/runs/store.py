@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from brns.formatting import read_csv
-from brns.runs.files import RecordError, explain_save_errors, sync, write_bytes
+from brns.runs.files import RecordError, explain_save_errors, sync_to_disk, write_bytes
 
 Kind = Literal["generations", "states", "failed"]
 """of a generation: its facts, the estimator's state after it, and who failed in it"""
@@ -98,8 +98,8 @@ class Store:
         """Have the disk confirm the facts of generations that were written unsynced."""
         with explain_save_errors(self.path / "generations"):
             for number in numbers:
-                sync(self.file("generations", number))
-            sync(self.path / "generations")
+                sync_to_disk(self.file("generations", number))
+            sync_to_disk(self.path / "generations")
 
     def remove(self, kind: Kind, number: int) -> None:
         """Remove the file of a generation, if there is one."""
@@ -192,4 +192,4 @@ class Store:
         if not folder.exists():
             with explain_save_errors(folder):
                 folder.mkdir()
-                sync(folder.parent)
+                sync_to_disk(folder.parent)

@@ -7,13 +7,13 @@ from typing import Any
 from brns.settings.description import descriptions_equal, is_array, part_to_json, public_fields
 
 
-def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
+def flatten_settings(description: Any, prefix: str = "") -> dict[str, Any]:
     """The settings of a part's JSON by dotted name, such as `estimator.epochs` to 5."""
     if not isinstance(description, Mapping):
         return {prefix.lstrip("."): description}
     flat = {}
     for name, part in description.items():
-        flat |= flatten(part, f"{prefix}.{name}")
+        flat |= flatten_settings(part, f"{prefix}.{name}")
     return flat
 
 
@@ -21,7 +21,7 @@ def find_differences(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
     """The settings in which descriptions differ: dotted name to both, None where one is missing."""
-    old, new = flatten(before), flatten(after)
+    old, new = flatten_settings(before), flatten_settings(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
     return {
         name: (was, now) for name, (was, now) in both.items() if not descriptions_equal(was, now)

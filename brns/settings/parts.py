@@ -42,15 +42,15 @@ class Part(NamedTuple):
         return functools.partial(part, **self.settings) if self.settings else part
 
     @property
-    def place(self) -> str:
+    def search_setting(self) -> str:
         """The setting of a search that has it, such as `estimator`."""
         return PLACES[self.kind]
 
     @property
-    def option(self) -> str:
+    def command_line_option(self) -> str:
         """How a command line chooses it, such as `--estimator archive`."""
         commands = {"task": "brns run ", "estimator": "--estimator "}
-        return f"{commands.get(self.place, f'--set {self.place}=')}{self.name}"
+        return f"{commands.get(self.search_setting, f'--set {self.search_setting}=')}{self.name}"
 
 
 PLACES: dict[Kind, str] = {

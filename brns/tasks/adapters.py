@@ -31,22 +31,22 @@ class Adapter(eqx.Module):
     @property
     def action_size(self) -> int:
         """How many numbers an action has; one for each value of a discrete one."""
-        return sum(self.num_values) or prod(self.actions.shape)
+        return sum(self.num_values) or prod(self.action_space.shape)
 
     @property
     def num_values(self) -> tuple[int, ...]:
         """How many values each discrete action has; none for a continuous one."""
-        number = getattr(self.actions, "num_values", getattr(self.actions, "n", None))
+        number = getattr(self.action_space, "num_values", getattr(self.action_space, "n", None))
         return () if number is None else tuple(np.ravel(number).tolist())
 
     @property
-    def actions(self) -> Any:
+    def action_space(self) -> Any:
         """The space of actions."""
         raise NotImplementedError
 
     def _to_native(self, action: Float[Array, " a"]) -> Array:
         """An action as the space has it."""
-        space = self.actions
+        space = self.action_space
         if self.num_values:
             groups = jnp.split(action, np.cumsum(self.num_values)[:-1])
             return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
@@ -67,7 +67,7 @@ class TimeStepEnv(Adapter):
     """
 
     @property
-    def actions(self) -> Any:
+    def action_space(self) -> Any:
         """The specification of an action."""
         spec = self.env.action_spec
         return spec() if callable(spec) else spec
@@ -81,7 +81,7 @@ class TimeStepEnv(Adapter):
         Returns:
             With `obs`, `reward` and `done`, as `JaxEnvironmentTask` reads them.
         """
-        return self._adapted(*self.env.reset(key))
+        return self._make_adapted_state(*self.env.reset(key))
 
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
         """The next state.
@@ -94,10 +94,12 @@ class TimeStepEnv(Adapter):
         Returns:
             As of `reset`.
         """
-        return self._adapted(*self.env.step(adapted.state, self._to_native(action)))
+        return self._make_adapted_state(*self.env.step(adapted.state, self._to_native(action)))
 
-    def _adapted(self, state: Any, timestep: Any) -> Adapted:
-        return _adapted(state, timestep.observation, timestep.reward, timestep.last(), None)
+    def _make_adapted_state(self, state: Any, timestep: Any) -> Adapted:
+        return _make_adapted_state(
+            state, timestep.observation, timestep.reward, timestep.last(), None
+        )
 
 
 class ParamsEnv(Adapter):
@@ -114,7 +116,7 @@ class ParamsEnv(Adapter):
     """its parameters, such as `env.default_params`"""
 
     @property
-    def actions(self) -> Any:
+    def action_space(self) -> Any:
         """The space of actions."""
         return self.env.action_space(self.params)
 
@@ -122,7 +124,7 @@ class ParamsEnv(Adapter):
         """The first state of an episode; see `TimeStepEnv.reset`."""
         first, later = jax.random.split(key)
         obs, state = self.env.reset(first, self.params)
-        return _adapted(state, obs, 0.0, False, later)
+        return _make_adapted_state(state, obs, 0.0, False, later)
 
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
         """The next state; see `TimeStepEnv.step`."""
@@ -130,9 +132,9 @@ class ParamsEnv(Adapter):
         step = getattr(self.env, "step_env", self.env.step)
         native = self._to_native(action)
         obs, state, reward, done, _ = step(now, adapted.state, native, self.params)
-        return _adapted(state, obs, reward, done, later)
+        return _make_adapted_state(state, obs, reward, done, later)
 
 
-def _adapted(state: Any, obs: Any, reward: Any, done: Any, key: Any) -> Adapted:
+def _make_adapted_state(state: Any, obs: Any, reward: Any, done: Any, key: Any) -> Adapted:
     """Of the same types after a reset as after a step."""
     return Adapted(state, obs, jnp.asarray(reward, float), jnp.asarray(done, bool), key)

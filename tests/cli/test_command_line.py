@@ -20,7 +20,7 @@ from brns import Record
 from brns.cli.conclusion import format_error_counts, interpret_measures
 from brns.cli.sources import read_settings_from_source, settings_of
 from brns.cli.user_code import make_default_out, suggest_resume_command
-from brns.metrics.measures import summary
+from brns.metrics.measures import summarize_run
 from brns.settings.configuration import settings
 from brns.settings.parts import PARTS
 
@@ -208,7 +208,7 @@ def test_numbers_for_other_programs_are_the_summarys(folder, tmp_path):
     copy = shutil.copytree(folder / RUN, tmp_path / "copy")
     row, same = json.loads(call("show", RUN, copy, "--json", folder=folder).stdout)
     assert {**same, "path": row["path"]} == row
-    expected = summary(Record(folder / RUN))
+    expected = summarize_run(Record(folder / RUN))
     assert {name: float(row[name]) for name in expected} == expected
     assert row["task"] == "maze"
     assert (row["method"], int(row["seed"])) == ("counts, population_size=20, offspring_size=20", 0)

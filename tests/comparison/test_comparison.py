@@ -20,10 +20,10 @@ from worlds import HostIdentity, Identity
 import brns
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, generations_at_fractions, run_method
-from brns.comparison.statistics import Comparison, bootstrap_interval, judge
+from brns.comparison.statistics import Comparison, bootstrap_interval, compare_to_reference
 from brns.comparison.worlds import SUITE, Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
-from brns.metrics.recorded import evaluated_column
+from brns.metrics.recorded import read_evaluated_column
 from brns.runs.files import RecordError
 from brns.settings.parts import LOOKS
 from brns.tasks.arm import PlanarArm
@@ -79,11 +79,11 @@ def unmeasured(monkeypatch):
 def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
     for seed, record in enumerate(records):
         seen, covered = set(), []
-        for points in evaluated_column(record, "descriptor"):
+        for points in read_evaluated_column(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
         assert_array_equal(facts.covered[seed], np.array(covered)[generations_at_fractions(12)])
-        solved = [g for g, rows in enumerate(evaluated_column(record, "solved")) if rows.any()]
+        solved = [g for g, rows in enumerate(read_evaluated_column(record, "solved")) if rows.any()]
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
 
@@ -94,8 +94,8 @@ def test_eta_and_kappa_are_those_of_the_definition(facts, records):
     for i in range(12):
         for j in range(i, 12):
             q[i, j] = np.mean(score((), lived[i].descriptor, lived[j]))
-    assert_allclose(facts.eta[1], cycling.eta(q).mean(), rtol=1e-4)
-    share = cycling.kappa_share(q / np.diag(q)[:, None], 0.01).mean()
+    assert_allclose(facts.eta[1], cycling.compute_eta(q).mean(), rtol=1e-4)
+    share = cycling.compute_kappa_share(q / np.diag(q)[:, None], 0.01).mean()
     assert_allclose(facts.kappa[1], share, atol=0.02)
 
 
@@ -263,7 +263,7 @@ def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
         yield from things
 
     monkeypatch.setattr("brns.comparison.run.run_method", slow)
-    monkeypatch.setattr("brns.comparison.run.track", interrupted)
+    monkeypatch.setattr("brns.comparison.run.show_progress_of", interrupted)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         brns.compare(search(), METHODS, seeds=1, generations=3, out=tmp_path)
@@ -289,7 +289,7 @@ def test_share_effect_and_test_by_hand():
     archive = [100, 102, 104, 106, 108, 110, 112]
     better = [110, 113, 116, 119, 122, 125, 128]  # by 10, 11 ... 16
     found = {"w": {"archive": fake(archive), "ours": fake(better), "same": fake(archive)}}
-    rows = {(row.method, row.fraction): row for row in judge(found, "archive")}
+    rows = {(row.method, row.fraction): row for row in compare_to_reference(found, "archive")}
     ours, same = rows["ours", 1.0], rows["same", 1.0]
     assert ours.share == pytest.approx(833 / 742)
     assert ours.effect == 1.0
@@ -297,10 +297,10 @@ def test_share_effect_and_test_by_hand():
     assert ours.p == pytest.approx(2 * 2 / 2**7)
     assert ours.outcome == "better"
     assert (same.share, same.effect, same.p, same.outcome) == (1, 0.5, 1, "undecided")
-    fewer = {"w": {name: fake(facts.at(1.0)[:6]) for name, facts in found["w"].items()}}
-    assert judge(fewer, "archive")[-1].outcome == "not tested (n = 6)"
+    fewer = {"w": {name: fake(facts.at_fraction(1.0)[:6]) for name, facts in found["w"].items()}}
+    assert compare_to_reference(fewer, "archive")[-1].outcome == "not tested (n = 6)"
     fewer["w"].pop("same")
-    assert judge(fewer, "archive")[-1].outcome == "better"
+    assert compare_to_reference(fewer, "archive")[-1].outcome == "better"
 
 
 def test_an_interval_by_hand():
@@ -321,7 +321,7 @@ def tabled(shares, seeds=10):
         name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()
     }
     worlds, words = {name: world(name) for name in found}, "offspring by mixed mutation"
-    verdicts = judge(found, "archive")
+    verdicts = compare_to_reference(found, "archive")
     return Comparison(worlds, found, list(range(seeds)), "archive", Path(), words, [], verdicts)
 
 
@@ -332,7 +332,7 @@ def test_the_table_counts_a_world_once():
     covered = np.mean([104.5 / reachable for reachable in (533, 400, 400)])
     assert archive == ["archive", f"{covered:.1%}", "", "", ""]
     assert every[2:] == ["1.10 (1.10 to 1.10)", "1.00 to 1.20", "2 / 0 / 1"]
-    untouched = found.summary_of(found.untuned_worlds)[-1]
+    untouched = found.summarize_worlds(found.untuned_worlds)[-1]
     assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
     assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"

@@ -18,7 +18,9 @@ PARTS = {
     name: getattr(brns, name) for name in re.findall(r"^from \S+ import \w+ as (\w+)$", STUB, re.M)
 }
 FUNCTIONS = [getattr(pictures, name) for name in pictures.__all__ if name.islower()]
-PARTS |= {part.__name__: part for part in (*FUNCTIONS, movie.write, movie.write_individual)}
+PARTS |= {
+    part.__name__: part for part in (*FUNCTIONS, movie.write_movie, movie.write_individual_movie)
+}
 
 
 def lacking(part: object) -> list[str]:

@@ -10,13 +10,15 @@ from worlds import HostIdentity
 
 from brns import Box, ExactRecognition, VisitCounts
 from brns.core import Population
-from brns.core.population import initial_generation
+from brns.core.population import make_initial_generation
 
 KEY = jax.random.key(0)
 SQUARE = Box([0.0, 0.0], [600.0, 600.0])
 people = jax.jit(Population.from_descriptors)
 newborn = jax.jit(
-    lambda descriptors, number: initial_generation(Population.from_descriptors(descriptors, number))
+    lambda descriptors, number: make_initial_generation(
+        Population.from_descriptors(descriptors, number)
+    )
 )
 SMALL = ExactRecognition(size=32)
 COUNTS = VisitCounts(grids=16, rows=256)

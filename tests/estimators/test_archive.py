@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
 
-from brns.core.population import take
+from brns.core.population import take_rows
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.estimators.neighbours import CHUNK, UNROLLED, References, nearest_squared_distances
 
@@ -95,8 +95,10 @@ def crowd():
 def test_the_order_of_references_does_not_matter(crowd):
     estimator, state, living, novelty = crowd
     rng = np.random.default_rng(1)
-    mixed = take(state, jnp.asarray(np.concatenate([rng.permutation(400), np.arange(400, 600)])))
-    permuted = take(living, jnp.asarray(rng.permutation(50)))
+    mixed = take_rows(
+        state, jnp.asarray(np.concatenate([rng.permutation(400), np.arange(400, 600)]))
+    )
+    permuted = take_rows(living, jnp.asarray(rng.permutation(50)))
     assert_array_equal(score(estimator, mixed, living.descriptor, permuted), novelty)
 
 

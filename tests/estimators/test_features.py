@@ -10,7 +10,7 @@ from learning import KEY, SEARCH, init, learned, novelty
 from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, VisitCounts
-from brns.estimators.features import Cosines, cosine_and_sine
+from brns.estimators.features import Cosines, compute_cosine_and_sine
 
 
 @settings(deadline=None)
@@ -20,7 +20,7 @@ from brns.estimators.features import Cosines, cosine_and_sine
 def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
     angle = np.asarray(angles, np.float32)
     bound = 3e-7 + 1.2e-7 * np.abs(angle).max()  # rounding of a float32 of that size, twice
-    cosine, sine = cosine_and_sine(jnp.asarray(angle))
+    cosine, sine = compute_cosine_and_sine(jnp.asarray(angle))
     assert_allclose(cosine, np.cos(angle.astype(np.float64)), atol=bound)
     assert_allclose(sine, np.sin(angle.astype(np.float64)), atol=bound)
 

@@ -127,8 +127,8 @@ def test_behaviors_that_are_not_finite_are_not_learned(estimator, rounding):
 
 def test_a_whole_run_never_cycles():
     (record,) = run_in_memory(SEARCH, 12, [0])
-    measured = cycling.of_record(record, search=SEARCH)
+    measured = cycling.cycling_of_record(record, search=SEARCH)
     rows = measured.q
     assert (rows[:, 1:] <= rows[:, :-1] * (1 + 1e-5))[np.triu_indices(len(rows) - 1)].all()
     assert (measured.eta <= 1).all()
-    assert (cycling.kappa(rows, 1e-6) == 0).all()
+    assert (cycling.compute_kappa(rows, 1e-6) == 0).all()

@@ -25,7 +25,7 @@ def everything(path):
     record = Record(path, SEARCH)
     names = ("survivors.novelty", "offspring.genotype", "parents.id")
     columns = [record.column(name) for name in names]
-    states = [record.arrays("states", number) for number in record.snapshots]
+    states = [record.arrays("states", number) for number in record.generations_with_states]
     arrays = [np.asarray(leaf) for leaf in jax.tree.leaves((columns, record.solutions(), states))]
     return record.metadata, [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
 

@@ -36,11 +36,14 @@ class FakeRecord:
         self.failures = []
         self.experiment = {"task": {"name": "Fake"}}
         self.history, self.states = history, states or {}
-        self.generations, self.snapshots = list(range(len(history))), sorted(self.states)
+        self.generations, self.generations_with_states = (
+            list(range(len(history))),
+            sorted(self.states),
+        )
         self.behavior_space = box or Box([0.0, 0.0], [6.0, 6.0])
         task = SimpleNamespace(behavior_space=self.behavior_space)
         self.search = SimpleNamespace(task=task, estimator=estimator)
-        self.known_search = self.search
+        self.search_or_none = self.search
 
     def column(self, name, generations=None):
         kind, name = name.split(".")

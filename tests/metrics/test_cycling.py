@@ -14,8 +14,8 @@ from worlds import HostIdentity
 from brns import ArchiveKNN
 from brns.core.novelty import score_novelty_jit
 from brns.metrics import cycling
-from brns.metrics.cycling import ranks
-from brns.metrics.measures import summary
+from brns.metrics.cycling import rank_among_probes
+from brns.metrics.measures import summarize_run
 
 # Below the diagonal there is anything at all: it must not be read.
 Q = np.array(
@@ -51,25 +51,25 @@ def three_generations(estimator, states=None):
 
 
 def test_eta_by_hand():
-    assert_allclose(cycling.eta(Q), [(0.5 + 0.25 + 0.75) / 3, (2 + 1) / 2, 1.0])
+    assert_allclose(cycling.compute_eta(Q), [(0.5 + 0.25 + 0.75) / 3, (2 + 1) / 2, 1.0])
     with np.errstate(all="raise"):  # of populations that were not novel at all
-        assert cycling.eta(np.array([[0.0, 1.0], [0.0, 1.0]]))[0] == np.inf
-        assert np.isnan(cycling.eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
+        assert cycling.compute_eta(np.array([[0.0, 1.0], [0.0, 1.0]]))[0] == np.inf
+        assert np.isnan(cycling.compute_eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
 
 
 def test_ranks_and_novelty_regained_by_hand():
     # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late;
     # row 2 moves by 0.05.
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
-    assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
+    assert_allclose(cycling.compute_regained_novelty(r), [2 / 3, 0, 0])
     # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
     equal = np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])
-    assert_allclose(cycling.regained(equal), [0, 0])
+    assert_allclose(cycling.compute_regained_novelty(equal), [0, 0])
     # A rank that was low when the population lived, and is again, is not novel again:
     # 0.3 is below one half less 0.1.
     low = np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])
-    assert_allclose(cycling.regained(low), [0, 0])
-    found = ranks(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0]))
+    assert_allclose(cycling.compute_regained_novelty(low), [0, 0])
+    found = rank_among_probes(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0]))
     assert_allclose(found, [0.125, 0.5, 1.0])
 
 
@@ -90,25 +90,25 @@ def near_0(remembered, power):
 
 
 def test_a_novelty_that_forgets_regains_whatever_its_power():
-    once, squared = (cycling.of_record(near_0([6, 0, 6], power)) for power in (1, 2))
+    once, squared = (cycling.cycling_of_record(near_0([6, 0, 6], power)) for power in (1, 2))
     assert_allclose(once.regained, [1 / 2, 1])
     assert_allclose(once.r[0], [1, 0, 1], atol=0.05)
     assert np.isnan(once.r[1, 0])
     assert_array_equal(squared.r, once.r)
-    assert_allclose(cycling.of_record(near_0([6, 0, 0], 2)).regained, [0, 0])
+    assert_allclose(cycling.cycling_of_record(near_0([6, 0, 0], 2)).regained, [0, 0])
 
 
 def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
     record = near_0([0, 0, 0], 1)
-    assert np.nanmax(cycling.of_record(record).r) < 0.1
-    assert "regained" not in summary(record)
+    assert np.nanmax(cycling.cycling_of_record(record).r) < 0.1
+    assert "regained" not in summarize_run(record)
 
 
 def test_kappa_by_hand():
     # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
-    assert_array_equal(cycling.kappa(Q, 0.5), [1, 1, 0])
+    assert_array_equal(cycling.compute_kappa(Q, 0.5), [1, 1, 0])
     # 3 > 1 + 2 and 4 > 2 + 2 do not hold: the inequality is strict
-    assert_array_equal(cycling.kappa(Q, 2.0), [0, 0, 0])
+    assert_array_equal(cycling.compute_kappa(Q, 2.0), [0, 0, 0])
 
 
 def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
@@ -118,19 +118,19 @@ def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
     kappa = 94 - 9."""
     i, j = np.indices((100, 100))
     q = np.abs((j - i) % 10 - 5.0)
-    assert cycling.kappa(q, 0.5)[0] == 85
-    assert cycling.kappa_share(q, 0.5)[0] == 85 / 99
+    assert cycling.compute_kappa(q, 0.5)[0] == 85
+    assert cycling.compute_kappa_share(q, 0.5)[0] == 85 / 99
     assert np.sum(q[0, 6:] > q[0].argmin() + 0.5) == 0  # the published script's comparison
 
 
 def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypatch):
     """Of 0, 1 and 3 the distances are 1, 2 and 3."""
-    assert cycling.epsilon(np.array([[0.0], [1.0], [3.0]])) == pytest.approx(0.2)
+    assert cycling.compute_epsilon(np.array([[0.0], [1.0], [3.0]])) == pytest.approx(0.2)
     points = np.random.default_rng(0).normal(size=(600, 3))
-    every = cycling.epsilon(points)
+    every = cycling.compute_epsilon(points)
     monkeypatch.setattr(cycling, "PAIRS", 20000)
-    some = cycling.epsilon(points)
-    assert some == cycling.epsilon(points) != every
+    some = cycling.compute_epsilon(points)
+    assert some == cycling.compute_epsilon(points) != every
     assert some == pytest.approx(0.1 * np.median(pdist(points)), rel=0.02)
 
 
@@ -139,8 +139,8 @@ def test_epsilon_is_measured_where_novelty_is():
     embedded 20.
 
     Novelty that is not embedded was 4, 16 and 27.5 when they lived."""
-    assert cycling.of_record(three_generations(Embedding())).epsilon == pytest.approx(2.0)
-    assert cycling.of_record(three_generations(Additive())).epsilon == pytest.approx(1.6)
+    assert cycling.cycling_of_record(three_generations(Embedding())).epsilon == pytest.approx(2.0)
+    assert cycling.cycling_of_record(three_generations(Additive())).epsilon == pytest.approx(1.6)
 
 
 def test_q_of_more_individuals_than_a_block():
@@ -150,7 +150,7 @@ def test_q_of_more_individuals_than_a_block():
     record = FakeRecord([(p, p) for p in rows], states, Additive())
     i, j = np.indices((7, 7))
     expected = np.where(j >= i, 100 * i + 49.5 + 1000 * j + 100, np.nan)
-    assert_allclose(cycling.of_record(record).q, expected)
+    assert_allclose(cycling.cycling_of_record(record).q, expected)
 
 
 def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states():
@@ -162,23 +162,23 @@ def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states():
         there = jnp.asarray(states[i].population.descriptor)
         seen = mine.estimator, states[j].estimator, there, states[j].population
         expected[i, j] = score_novelty_jit(*seen).mean()
-    found = cycling.of_record(record, [0, 2, 4], mine)
+    found = cycling.cycling_of_record(record, [0, 2, 4], mine)
     assert_allclose(found.q, expected, rtol=1e-4)
     assert_array_equal(found.generations, [0, 2, 4])
-    assert_array_equal(found.kappa, cycling.kappa(found.q, found.epsilon))
-    assert_allclose(found.eta, cycling.eta(found.q))
-    assert cycling.of_record(record, [0, 2, 4], mine) is found
-    assert cycling.of_record(record, [0, 4], mine) is not found
+    assert_array_equal(found.kappa, cycling.compute_kappa(found.q, found.epsilon))
+    assert_allclose(found.eta, cycling.compute_eta(found.q))
+    assert cycling.cycling_of_record(record, [0, 2, 4], mine) is found
+    assert cycling.cycling_of_record(record, [0, 4], mine) is not found
 
 
 @pytest.mark.parametrize(("states", "generations"), [([2], None), ([0, 1, 2], [2, 0])])
 def test_states_that_are_not_kept_or_not_in_order_are_refused(states, generations):
     record = three_generations(Additive(), dict.fromkeys(states, 0.0))
     with pytest.raises(ValueError, match="--checkpoint-every 1"):
-        cycling.of_record(record, generations)
+        cycling.cycling_of_record(record, generations)
 
 
 def test_bad_matrices_are_refused():
     for q in (np.ones((1, 1)), np.array([[1.0, np.nan], [0.0, 1.0]])):
         with pytest.raises(ValueError, match="2 generations"):
-            cycling.eta(q)
+            cycling.compute_eta(q)

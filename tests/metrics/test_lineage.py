@@ -23,11 +23,11 @@ def history():
 
 def test_ancestors_are_those_of_both_parents_or_of_one_line():
     record = history()
-    assert lineage.ancestors(record, 6).id.tolist() == [0, 1, 4, 5, 6]
-    assert lineage.ancestors(record, 6, mates=False).id.tolist() == [0, 4, 5, 6]
-    assert lineage.ancestors(record, 2).parent.tolist() == [-1]
+    assert lineage.find_ancestors(record, 6).id.tolist() == [0, 1, 4, 5, 6]
+    assert lineage.find_ancestors(record, 6, mates=False).id.tolist() == [0, 4, 5, 6]
+    assert lineage.find_ancestors(record, 2).parent.tolist() == [-1]
     with pytest.raises(ValueError, match="individuals 0 to 6; got 7"):
-        lineage.ancestors(record, 7)
+        lineage.find_ancestors(record, 7)
 
 
 def test_parents_are_found_where_somebody_failed_before():

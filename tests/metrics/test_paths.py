@@ -15,22 +15,24 @@ SPACE = Box([-50.0] * 6, [50.0] * 6)
 def test_signatures_and_their_box_by_hand():
     # 3 to the right, then 4 up: xx = 9 / 2, yy = 16 / 2, xy = 3 * 4 (x moves before y), yx = 0.
     corner = np.array([[0, 0, 3, 0, 3, 4]], np.float32)
-    assert_allclose(paths.signatures(corner), [[3, 4, 4.5, 12, 0, 8]])
+    assert_allclose(paths.compute_path_signatures(corner), [[3, 4, 4.5, 12, 0, 8]])
     # Around the unit square against the clock: closed, and xy = -yx is its area.
     square = np.array([[0, 0, 1, 0, 1, 1, 0, 1, 0, 0]], np.float32)
-    assert_allclose(paths.signatures(square), [[0, 0, 0, 1, -1, 0]], atol=1e-12)
-    box = paths.signature_space(SPACE)
+    assert_allclose(paths.compute_path_signatures(square), [[0, 0, 0, 1, -1, 0]], atol=1e-12)
+    box = paths.make_signature_space(SPACE)
     assert_allclose(box.low, [-50, -50, 0, -1250, -1250, 0])
     assert_allclose(box.high, [50, 50, 1250, 1250, 1250, 1250])
 
 
 def test_signatures_are_signaxs_and_place_and_speed_do_not_matter():
     walks = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
-    found = paths.signatures(walks.reshape(5, 14))
+    found = paths.compute_path_signatures(walks.reshape(5, 14))
     theirs = signax.signature(walks, 2, flatten=True)
     assert_allclose(found, theirs, rtol=1e-4, atol=1e-4)
     slower = np.insert(walks + 5, 3, 5 + (walks[:, 2] + walks[:, 3]) / 2, axis=1)
-    assert_allclose(paths.signatures(slower.reshape(5, 16)), found, rtol=1e-4, atol=1e-4)
+    assert_allclose(
+        paths.compute_path_signatures(slower.reshape(5, 16)), found, rtol=1e-4, atol=1e-4
+    )
 
 
 def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
@@ -46,14 +48,14 @@ def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
 
 def test_coverage_counts_cells_of_signature_space():
     cells = 3 * 3 * 5 * 20 * 15 * 10
-    assert_allclose(paths.coverage_of_record(recorded()), [1 / cells, 3 / cells])
+    assert_allclose(paths.signature_coverage_of_record(recorded()), [1 / cells, 3 / cells])
 
 
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
     """One cell, then two of equal novelty: uniform. Novelty 1 and 3 is not;
     where nobody is novel it is unknown."""
-    found = paths.uniformity_of_record(recorded(last_novelty=(1, 3)))
+    found = paths.signature_uniformity_of_record(recorded(last_novelty=(1, 3)))
     expected = jensenshannon([1, 3], [1, 1], base=2)
     assert_allclose(found, [0, expected], rtol=1e-6, atol=1e-9)
-    found = paths.uniformity_of_record(recorded(first_novelty=(0, 0)))
+    found = paths.signature_uniformity_of_record(recorded(first_novelty=(0, 0)))
     assert_allclose(found, [np.nan, 0], atol=1e-9)

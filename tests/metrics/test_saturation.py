@@ -18,7 +18,9 @@ def test_what_is_found_again_is_not_new_at_any_scale(dimension):
     space = brns.Box([-7.0] * dimension, [5.0] * dimension)
     found = np.array(space.uniform(jax.random.key(0), 20 * 16)).reshape(20, 16, dimension)
     seen = saturation.Seen(space)
-    new = np.array([seen.fraction_new(behaviors) for behaviors in [*found, *found, *found]])
+    new = np.array(
+        [seen.add_and_get_fraction_new(behaviors) for behaviors in [*found, *found, *found]]
+    )
     assert new[0] == 1
     if dimension > 1:  # 320 places of a line are not far apart
         assert 0.35 < new[19] < 0.55
@@ -30,14 +32,14 @@ def test_what_is_found_again_is_not_new_at_any_scale(dimension):
 def test_behaviors_beyond_all_numbers_of_cells_have_one(recwarn):
     seen = saturation.Seen(brns.Box([0.0, 0.0], [1e-30, 1e-30]))
     far = np.array([[3e38, 1e20], [-3e38, 0.0]], np.float32)
-    assert [seen.fraction_new(far) for _ in range(3)] == [1, 0, 0]
+    assert [seen.add_and_get_fraction_new(far) for _ in range(3)] == [1, 0, 0]
     assert not recwarn.list
 
 
 def test_a_run_ends_where_it_is_saturated(tmp_path):
     still = replace(HOST, mutate=brns.PolynomialMutation(rate=0.0))
     (record,) = brns.run(still, 30, out=tmp_path, until=brns.saturated)
-    new = saturation.of_record(record)
+    new = saturation.fraction_new_of_record(record)
     assert 0 < record.last_generation < 30
     assert new[-1] < saturation.SATURATED <= new[-2]
     np.testing.assert_allclose(record.to_dataframe()["new"], new[record.generations])

@@ -11,11 +11,11 @@ from brns.metrics.significance import (
     Difference,
     compare_paired,
     compare_shared_seeds,
+    compute_least_p,
     correct_differences,
+    correct_p_by_holm,
     correct_testable_p,
     count_seeds_needed,
-    holm,
-    least_p,
 )
 
 
@@ -75,8 +75,10 @@ def test_only_shared_seeds_are_compared_each_with_itself():
 
 def test_the_least_p_is_reached_and_so_many_seeds_are_enough():
     for seeds in (3, 10):
-        assert compare_paired([1.0] * seeds, [0.0] * seeds).p == pytest.approx(least_p(seeds))
-    assert least_p(0) == least_p(1) == 1
+        assert compare_paired([1.0] * seeds, [0.0] * seeds).p == pytest.approx(
+            compute_least_p(seeds)
+        )
+    assert compute_least_p(0) == compute_least_p(1) == 1
     assert [count_seeds_needed(tests) for tests in (1, 2, 6, 7)] == [6, 7, 8, 9]
     for tests in range(1, 30):
         seeds = count_seeds_needed(tests)
@@ -89,9 +91,9 @@ def test_the_least_p_is_reached_and_so_many_seeds_are_enough():
 
 
 def test_holms_correction_by_hand():
-    assert_allclose(holm([0.04, 0.01, 0.03]), [0.06, 0.03, 0.06])
-    assert_allclose(holm([0.9, 0.8]), [1, 1])
-    assert len(holm([])) == 0
+    assert_allclose(correct_p_by_holm([0.04, 0.01, 0.03]), [0.06, 0.03, 0.06])
+    assert_allclose(correct_p_by_holm([0.9, 0.8]), [1, 1])
+    assert len(correct_p_by_holm([])) == 0
 
 
 def test_what_cannot_be_confirmed_weakens_no_other():

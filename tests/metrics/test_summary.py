@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from brns.formatting import format_csv, format_number
 from brns.metrics import dynamics, measures
-from brns.metrics.measures import Measure, over_seeds, summary
+from brns.metrics.measures import Measure, summarize_run, summarize_seeds
 
 
 class Forgetful(eqx.Module):
@@ -46,9 +46,9 @@ def test_a_run_without_and_with_states():
     novelty rises once in a row.
 
     All places are equally novel at any time, so that no rank ever changes."""
-    assert summary(FakeRecord(family())) == pytest.approx(FACTS)
+    assert summarize_run(FakeRecord(family())) == pytest.approx(FACTS)
     record = FakeRecord(family(), {g: jnp.float32(s) for g, s in enumerate([4, 1, 3])}, Forgetful())
-    found = summary(record)
+    found = summarize_run(record)
     margin = found.pop("epsilon")
     assert 0 < margin < 2
     eta = {"eta": 1.75, "eta_below_one": 0.5}
@@ -57,7 +57,7 @@ def test_a_run_without_and_with_states():
 
 
 def test_founders_alone_have_neither_success_nor_parents():
-    found = summary(FakeRecord(family()[:1]))
+    found = summarize_run(FakeRecord(family()[:1]))
     expected = {"coverage_survivors": 2 / 36, "coverage_evaluated": 2 / 36}
     assert found == pytest.approx({"generations": 0, "evaluations": 2, "solutions": 0, **expected})
 
@@ -66,7 +66,7 @@ def test_over_seeds_by_hand():
     """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36. Only the first has a success."""
     records = [FakeRecord(family()), FakeRecord(family()[:1])]
     records[1].seed = 1
-    found = over_seeds(records)
+    found = summarize_seeds(records)
     assert found["coverage_survivors"] == pytest.approx((3 / 36, np.sqrt(2) / 36, 2))
     assert found["first_solved"][::2] == (2, 1)
     assert np.isnan(found["first_solved"].deviation)
@@ -74,14 +74,14 @@ def test_over_seeds_by_hand():
 
 def test_a_seed_counts_once():
     with pytest.raises(ValueError, match=r"each seed counts once; got runs of the seeds \[0, 0\]"):
-        over_seeds([FakeRecord(family()), FakeRecord(family())])
+        summarize_seeds([FakeRecord(family()), FakeRecord(family())])
 
 
 def test_different_tasks_are_not_mixed():
     records = [FakeRecord(family()), FakeRecord(family())]
     records[1].experiment, records[1].seed = {"task": {"name": "Other"}}, 1
     with pytest.raises(ValueError, match="different experiments"):
-        over_seeds(records)
+        summarize_seeds(records)
 
 
 def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
@@ -89,9 +89,9 @@ def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
     never = Measure("Never", "what no run has", lambda run: None)
     turns = Measure("Turns", "of a path", lambda run: 1.0, "paths")
     monkeypatch.setattr(measures, "MEASURES", {"young": young, "never": never, "turns": turns})
-    assert summary(FakeRecord(family())) == {"young": 7.0}
-    assert summary(FakeRecord(family()), of_paths=True) == {"young": 7.0, "turns": 1.0}
-    assert summary(FakeRecord(family()), of_paths=True, without=["turns"]) == {"young": 7.0}
+    assert summarize_run(FakeRecord(family())) == {"young": 7.0}
+    assert summarize_run(FakeRecord(family()), of_paths=True) == {"young": 7.0, "turns": 1.0}
+    assert summarize_run(FakeRecord(family()), of_paths=True, without=["turns"]) == {"young": 7.0}
 
 
 def test_numbers_are_printed_with_three_digits():

@@ -17,7 +17,7 @@ def clusters():
 
 def test_clusters_are_all_covered_by_their_points_and_one_by_a_quarter(clusters):
     middles, points = clusters
-    centres = tessellation.tessellate(points, 12)
+    centres = tessellation.make_tessellation(points, 12)
     assert centres.shape == (12, 40)
     assert np.linalg.norm(centres[:, None] - middles, axis=-1).min(axis=1).max() < 2
     distances = np.linalg.norm(points[:70, None] - centres, axis=-1)
@@ -27,17 +27,17 @@ def test_clusters_are_all_covered_by_their_points_and_one_by_a_quarter(clusters)
 
 
 def test_the_same_points_give_the_same_cells(clusters):
-    centres = tessellation.tessellate(clusters[1], 12, seed=3)
-    assert_array_equal(centres, tessellation.tessellate(clusters[1], 12, seed=3))
+    centres = tessellation.make_tessellation(clusters[1], 12, seed=3)
+    assert_array_equal(centres, tessellation.make_tessellation(clusters[1], 12, seed=3))
 
 
 def test_there_are_no_more_cells_than_different_points():
     points = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
-    assert len(tessellation.tessellate(points)) == 2
+    assert len(tessellation.make_tessellation(points)) == 2
 
 
 @pytest.mark.parametrize(("points", "cells"), [(np.zeros((0, 3)), 9), (np.full((9, 3), np.nan), 9),
                                            (np.zeros((9, 3)), 1)])  # fmt: skip
 def test_what_makes_no_tessellation_is_said(points, cells):
     with pytest.raises(ValueError, match="finite points and at least 2 cells; got"):
-        tessellation.tessellate(points, cells)
+        tessellation.make_tessellation(points, cells)

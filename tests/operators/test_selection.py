@@ -20,7 +20,7 @@ def population(novelty, fitness=None):
 
 
 fronts = jax.jit(selection.assign_fronts)
-crowding_distance = jax.jit(selection.crowding_distance)
+crowding_distance = jax.jit(selection.compute_crowding_distance)
 select = jax.jit(NSGA2(), static_argnums=1)
 
 

@@ -54,7 +54,7 @@ def page(near, archived, folder):
     with pytest.MonkeyPatch.context() as patch:
         drawn = ("behaviors", "age", "q", "eta", "signature")
         patch.setattr(report.page, "FIGURES", {name: FIGURES[name] for name in drawn})
-        return report.write([*near, *archived], folder / "report.html")
+        return report.write_report([*near, *archived], folder / "report.html")
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +84,7 @@ def attacked(attack, near, archived, folder):
         (made[1].path / kind / "000006.npz").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report.page, "FIGURES", {name: FIGURES[name] for name in ("age", "archive")})
-        return report.write(made, folder / "attacked.html")
+        return report.write_report(made, folder / "attacked.html")
 
 
 @pytest.fixture

@@ -37,13 +37,13 @@ def copied(record, path):
 
 
 CURVES = {
-    "coverage": lambda record: coverage.of_record(record, (6, 6)),
+    "coverage": lambda record: coverage.coverage_of_record(record, (6, 6)),
     "age": dynamics.age_of_record,
     "parent-distance": dynamics.parent_distance_of_record,
-    "uniformity": lambda record: uniformity.of_record(record, (6, 6)),
-    "eta": lambda record: cycling.of_record(record).eta,
-    "kappa": lambda record: cycling.of_record(record).kappa,
-    "kappa-share": lambda record: cycling.of_record(record).kappa_share,
+    "uniformity": lambda record: uniformity.uniformity_of_record(record, (6, 6)),
+    "eta": lambda record: cycling.cycling_of_record(record).eta,
+    "kappa": lambda record: cycling.cycling_of_record(record).kappa,
+    "kappa-share": lambda record: cycling.cycling_of_record(record).kappa_share,
 }
 
 
@@ -64,7 +64,7 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     line = ax.lines[0]
     assert_array_equal(line.get_xdata(), generations)
     assert_allclose(line.get_ydata(), middle)
-    assert line.get_label() == pictures.method(near[0])
+    assert line.get_label() == pictures.label_method(near[0])
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
@@ -80,7 +80,7 @@ def test_runs_of_different_length_end_with_the_shortest(near, tmp_path, ax):
 
 def test_q_draws_rows_of_the_matrix(archived, ax):
     draw("q", archived, ax=ax)
-    matrices = np.array([cycling.of_record(record).q for record in archived])
+    matrices = np.array([cycling.cycling_of_record(record).q for record in archived])
     first, second = ax.lines[:2]
     assert_allclose(first.get_ydata(), matrices.mean(axis=0)[0])
     assert_array_equal(second.get_xdata(), np.arange(2, GENERATIONS + 1))
@@ -100,7 +100,7 @@ def test_the_archive_and_its_uniformity_are_those_of_its_entries(archived, near,
     assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
     distances = [row["value"] for row in pictures.data("uniformity", record)]
     assert np.isnan(distances[0])  # before the first generation the archive is empty
-    expected = uniformity.of_points(entries, record.behavior_space, (6, 6))
+    expected = uniformity.uniformity_of_points(entries, record.behavior_space, (6, 6))
     assert distances[-1] == pytest.approx(expected)
     with pytest.raises(ValueError, match="no archive"):
         draw("archive", near[0], ax=ax)
@@ -140,7 +140,7 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
 def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
     draw("behaviors", maze, ax=ax)
     points = ax.collections[0]
-    everyone = recorded.everyone(maze, ["descriptor"])["descriptor"]
+    everyone = recorded.read_all_evaluated(maze, ["descriptor"])["descriptor"]
     assert_allclose(points.get_offsets(), everyone)
     assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
     walls = np.asarray(ax.images[0].get_array())
@@ -168,7 +168,7 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
 
 
 def test_the_line_of_a_solution_leads_from_a_founder_parent_by_parent(maze, near, ax):
-    parents = recorded.everyone(maze, ["parent"])["parent"]
+    parents = recorded.read_all_evaluated(maze, ["parent"])["parent"]
     ids = [row["id"] for row in pictures.data("lineage", maze, individual=120)]
     assert ids[-1] == 120
     assert list(parents[ids]) == [-1, *ids[:-1]]
@@ -184,8 +184,8 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     other = Record(archived[0].path)
     other.experiment = {**other.experiment, "seed": 1}
     other.metadata.changed = {"task.steps": 5, "estimator.entry": "$\\frac{$"}
-    told = [pictures.method(archived[0]), "archive, entry=$\\frac{$"]
-    assert list(pictures.methods([*archived, other])) == told
+    told = [pictures.label_method(archived[0]), "archive, entry=$\\frac{$"]
+    assert list(pictures.group_by_method([*archived, other])) == told
     figure = draw("age", [archived[0], other])
     figure.canvas.draw()  # A setting is not read as mathematics.
     assert [line.get_label() for line in figure.axes[0].lines] == told
@@ -197,7 +197,7 @@ def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
     with pytest.raises(ValueError, match="got none"):
         pictures.overview([])
     with pytest.raises(ValueError, match="the same seed"):
-        pictures.methods([*archived, archived[0]])
+        pictures.group_by_method([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):
         draw("coverage", [maze, *near], ax=ax)
     for name in ("elites", "qd-score"):
@@ -231,7 +231,7 @@ def test_elites_are_the_fittest_of_their_cells(near, ax):
 def test_a_new_cell_never_lowers_the_qd_score(near):
     record = near[0]
     (ax,) = draw("qd-score", [record]).axes
-    least = float(recorded.everyone(record, ["fitness"])["fitness"].min())
+    least = float(recorded.read_all_evaluated(record, ["fitness"])["fitness"].min())
     assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
     assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
 
@@ -277,4 +277,4 @@ def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
     row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.
     assert walls[row, column] == 1
     with pytest.raises(ValueError, match="2 dimensions"):
-        pictures.novelty_grid(record, 0)
+        pictures.compute_novelty_grid(record, 0)

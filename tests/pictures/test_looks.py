@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from brns import Box, pictures
-from brns.pictures import FIGURES, PAPER, draw, figures_of, lines, notebook, style
+from brns.pictures import FIGURES, PAPER, draw, lines, list_figures_of, notebook, style
 from brns.pictures.lines import label_line_ends, move_apart
 from brns.pictures.paint_maps import draw_world
 from brns.pictures.records import choose_looks
 from brns.pictures.scenes import find_reachable_cells
-from brns.pictures.style import new_figure
+from brns.pictures.style import make_figure
 from brns.runs.record import Records
 from brns.settings.parts import LOOKS, parts
 from brns.tasks.scene import COLOURS, Scene
@@ -105,14 +105,14 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
 
 
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
-    (found,), words = lines.bands(
+    (found,), words = lines.compute_bands(
         [np.array([[0.0], [0.0], [0.0], [9.0]])]
     )  # mean 2.25, deviation 4.5
     assert_allclose(found, [[0], [0], [2.25]])
     assert words == "median and quartiles, 4 seeds"
     # what can be negative may reach below 0
     values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]
-    (first, second), words = lines.bands(values)
+    (first, second), words = lines.compute_bands(values)
     root = np.sqrt(2)
     assert_allclose(first, [[5], [5 - root], [5 + root]])
     assert_allclose(second, [[0], [-root], [root]])
@@ -129,11 +129,11 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
 
 def test_no_band_of_a_share_reaches_above_all():
     shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
-    (found,), words = lines.bands([shares], most=1.0)
+    (found,), words = lines.compute_bands([shares], most=1.0)
     assert_allclose(found, [[1.0], [0.8], [1.0]])
     assert words == "median and quartiles, 4 seeds"
-    assert lines.bands([shares])[1] == "mean ± deviation, 4 seeds"
-    assert lines.bands([shares[:1]], most=1.0)[1] == ""
+    assert lines.compute_bands([shares])[1] == "mean ± deviation, 4 seeds"
+    assert lines.compute_bands([shares[:1]], most=1.0)[1] == ""
 
 
 def test_a_long_title_stays_within_its_panel():
@@ -154,14 +154,14 @@ def test_points_at_the_border_are_whole():
 
 
 def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
-    scale = style.rank_norm(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
+    scale = style.make_rank_norm(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
     assert_allclose(scale([1, 2, 3, 4, 1000]), [0, 0.25, 0.5, 0.75, 1])
     figure = Figure(figsize=(5, 5))
     ax = figure.subplots()
-    style.colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")
+    style.add_colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")
     ticks = ax.child_axes[0].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == ["1", "2", "3", "4", "1000"]
-    assert style.rank_norm(np.zeros(3))(0.0) == 0.0  # nothing to rank
+    assert style.make_rank_norm(np.zeros(3))(0.0) == 0.0  # nothing to rank
 
 
 def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
@@ -180,8 +180,8 @@ def test_the_table_says_of_which_worlds_each_figure_is():
     assert set(PAPER.values()) <= set(FIGURES)
     with pytest.raises(ValueError, match="did you mean age"):
         draw("ages", [])
-    assert "signature" not in figures_of("planar")
-    assert "novelty-map" not in figures_of("paths")
+    assert "signature" not in list_figures_of("planar")
+    assert "novelty-map" not in list_figures_of("paths")
 
 
 def test_a_notebook_shows_a_figure_by_itself():
@@ -249,7 +249,7 @@ def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
     runs = [near[0], archived[0]]
     rows = pictures.data("6", runs)
     timed = [(row["method"], row["d"]) for row in rows]
-    assert timed == list(itertools.product(pictures.methods(runs), (2, 3)))
+    assert timed == list(itertools.product(pictures.group_by_method(runs), (2, 3)))
     assert all(row["ms"] > 0 for row in rows)
 
 
@@ -282,7 +282,7 @@ def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax, m
 def test_names_stand_at_the_ends_of_lines_apart_and_in_order():
     assert move_apart([0.5, 0.5, 0.1], 0.2) == pytest.approx([0.5, 0.7, 0.1])
     assert move_apart([0.98, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
-    figure = new_figure(5.6, 3.5)
+    figure = make_figure(5.6, 3.5)
     ax = figure.subplots()
     for label, end in (("low", 0.1), ("high", 0.9), ("higher", 0.91)):
         ax.plot([0, 5], [0, end], label=label)
@@ -301,7 +301,7 @@ def test_a_notebook_shows_a_record_and_records(near, archived, monkeypatch):
     assert both.count("<tr>") == 1 + 4
     assert "population" in alone
     assert "Solutions" in alone
-    monkeypatch.setattr(notebook, "method", lambda record: "<script>")
+    monkeypatch.setattr(notebook, "label_method", lambda record: "<script>")
     many = Records(near * 10)._repr_html_()
     assert "<img" not in many
     assert many.count("<tr>") == 1 + 20

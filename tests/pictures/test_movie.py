@@ -12,9 +12,9 @@ from brns.pictures import movie
 
 def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
     monkeypatch.setattr(movie, "MOST_FRAMES", 2)
-    frames = list(movie.frames(maze))
-    monkeypatch.setattr(movie, "frames", lambda _: iter(frames))
-    with Image.open(movie.write(maze, tmp_path / "run.gif")) as film:
+    frames = list(movie.iterate_frames(maze))
+    monkeypatch.setattr(movie, "iterate_frames", lambda _: iter(frames))
+    with Image.open(movie.write_movie(maze, tmp_path / "run.gif")) as film:
         assert (film.n_frames, film.info["duration"]) == (2, 160)  # six a second, in hundredths
         shown = np.asarray(film.convert("RGB"), int)
     assert (frames[0] != frames[1]).any()
@@ -24,11 +24,11 @@ def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
 def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     drawn = []
     monkeypatch.setattr(movie, "paint_novelty_map", lambda shown, ax: drawn.append(shown))
-    list(movie.frames(maze))  # the states of 0, 2, 4 and the last are kept
+    list(movie.iterate_frames(maze))  # the states of 0, 2, 4 and the last are kept
     moments = [(shown.generation, shown.living.generation) for shown in drawn]
     assert moments == [(0, 0), (0, 1), (2, 2), (2, 3), (4, 4), (4, 5), (6, 6)]
     monkeypatch.setattr(movie, "MOST_FRAMES", 3)
-    list(movie.frames(maze))
+    list(movie.iterate_frames(maze))
     assert [shown.living.generation for shown in drawn[7:]] == [0, 3, 6]
     behaviors = maze.column("survivors.descriptor", [3])[0]
     np.testing.assert_array_equal(drawn[8].living.descriptor, behaviors)
@@ -36,15 +36,15 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
 
 def test_what_no_movie_can_be_made_of(maze, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"a movie is a \.gif or an \.mp4"):
-        movie.write(maze, tmp_path / "run.avi")
+        movie.write_movie(maze, tmp_path / "run.avi")
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(ValueError, match="made by ffmpeg"):
-        movie.write(maze, tmp_path / "run.mp4")
+        movie.write_movie(maze, tmp_path / "run.mp4")
     shutil.copytree(maze.path, tmp_path / "begun")
     for number in range(1, 7):
         (tmp_path / "begun" / "generations" / f"{number:06d}.npz").unlink()
     with pytest.raises(ValueError, match="2 generations or more"):
-        movie.write(Record(tmp_path / "begun"), tmp_path / "run.gif")
+        movie.write_movie(Record(tmp_path / "begun"), tmp_path / "run.gif")
 
 
 def fake_ffmpeg(path, script):

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN, Record, run
-from brns.metrics.measures import summary
-from brns.metrics.recorded import everyone
-from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
+from brns.metrics.measures import summarize_run
+from brns.metrics.recorded import read_all_evaluated
+from brns.pictures import FIGURES, draw, list_figures_of, movie, overview, report
 from brns.pictures.records import find_scene
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED
@@ -98,7 +98,7 @@ def test_a_picture_of_the_run_needs_no_search(wide, strides):
 
 
 def test_what_needs_no_search_is_the_same_without(strides):
-    numbers, fewer = summary(strides), summary(Record(strides.path))
+    numbers, fewer = summarize_run(strides), summarize_run(Record(strides.path))
     assert {name: numbers[name] for name in fewer} == fewer
     left_out = {"eta", "eta_below_one", "kappa", "kappa_share", "epsilon"}
     assert set(numbers) - set(fewer) - {"regained"} == left_out
@@ -116,15 +116,18 @@ def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(
     monkeypatch.setattr(report.page, "FIGURES", {"eta": FIGURES["eta"]})
     monkeypatch.setattr(movie, "MOST_FRAMES", 2)
     alone = Record(wide.path)
-    assert "--search module:object" in report.write([alone], tmp_path / "alone.html").read_text()
-    assert len(list(movie.frames(alone))) == 2
+    assert (
+        "--search module:object"
+        in report.write_report([alone], tmp_path / "alone.html").read_text()
+    )
+    assert len(list(movie.iterate_frames(alone))) == 2
 
 
 @pytest.mark.slow
 def test_the_report_has_the_figures_of_paths(strides, tmp_path):
-    page = report.write([strides], tmp_path / "known.html").read_text()
+    page = report.write_report([strides], tmp_path / "known.html").read_text()
     assert "--search module:object" not in page
-    for name in set(figures_of("paths")) - {"archive"}:  # this method has none
+    for name in set(list_figures_of("paths")) - {"archive"}:  # this method has none
         assert f'id="figure-{name}"' in page
 
 
@@ -151,13 +154,13 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides, ax):
 
 def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     with pytest.raises(ValueError, match="`film`"):
-        movie.write_individual(wide, tmp_path / "none.gif")
-    with Image.open(movie.write_individual(strides, tmp_path / "best.gif")) as film:
+        movie.write_individual_movie(wide, tmp_path / "none.gif")
+    with Image.open(movie.write_individual_movie(strides, tmp_path / "best.gif")) as film:
         assert film.n_frames in (1, 3)  # Pillow joins pictures that are alike.
         shown = np.asarray(film.convert("RGB"))[4, 4]
-    columns = everyone(strides, ["fitness", "descriptor"])
+    columns = read_all_evaluated(strides, ["fitness", "descriptor"])
     fitness, reach = columns["fitness"], np.hypot(*columns["descriptor"][:, -2:].T)
-    best = movie.genotype(strides, "best")  # of which the last position is genes 30 and 31
+    best = movie.find_genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     # the world's own colours
     assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)

@@ -11,8 +11,8 @@ from numpy.testing import assert_array_equal
 
 from brns import Record
 from brns.formatting import format_number
-from brns.metrics.measures import MEASURES, over_seeds
-from brns.pictures import novelty_grid
+from brns.metrics.measures import MEASURES, summarize_seeds
+from brns.pictures import compute_novelty_grid
 from brns.pictures.records import find_scene
 from brns.pictures.report import page, view
 from brns.pictures.scenes import find_reachable_cells
@@ -39,7 +39,7 @@ class Elements(html.parser.HTMLParser):
 def test_the_table_holds_the_summarys_numbers(near, archived, page):
     cells = [cell.strip() for cell in Elements(page.read_text()).cells]
     for group in (near, archived):
-        for name, estimate in over_seeds(group).items():
+        for name, estimate in summarize_seeds(group).items():
             at = cells.index(MEASURES[name].title)
             expected = format_number(estimate.mean)
             expected += f" ± {format_number(estimate.deviation)}" if estimate.seeds > 1 else ""
@@ -101,7 +101,7 @@ def test_the_view_holds_the_record(maze, shown):
 
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
-    novelty = novelty_grid(maze, 4, 40)
+    novelty = compute_novelty_grid(maze, 4, 40)
     reached = find_reachable_cells(find_scene(maze), maze.behavior_space, 40)
     levels = read(shown["panels"][0]["map"]["levels"][2], "u1").reshape(40, 40)
     assert not levels[~reached].any()

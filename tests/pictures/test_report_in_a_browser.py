@@ -50,7 +50,7 @@ COLOR = """(place) => {
 
 
 def test_the_slider_moves_the_points(browser, maze, folder):
-    tab, said = opened(browser, report.write([maze], folder / "maze.html"))
+    tab, said = opened(browser, report.write_report([maze], folder / "maze.html"))
     for part in (0.99, 0.01, 0.5):
         now = slide(tab, part)
         assert now == round(6 * part)

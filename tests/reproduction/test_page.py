@@ -75,7 +75,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
         store = Store(tmp_path / f"{seed}")
         store.make()
-        metadata.write(store, facts.model_copy(update=made))
+        metadata.write_metadata(store, facts.model_copy(update=made))
         return Record(tmp_path / f"{seed}")
 
     runs = [("one", "aaa"), ("one", "aaa"), ("two", "aaa"), ("three", "b")]
@@ -120,7 +120,7 @@ def here(monkeypatch):
     monkeypatch.setattr(
         parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False
     )
-    monkeypatch.setattr(parts, "figures_of", lambda kind: ("age", "kappa"))
+    monkeypatch.setattr(parts, "list_figures_of", lambda kind: ("age", "kappa"))
     tiny = SCALES["smoke"]._replace(
         maze=Runs(2, 2, 1),
         ablation=Runs(1, 1, 1),

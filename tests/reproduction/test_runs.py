@@ -3,7 +3,7 @@
 from searches import HOST
 
 from brns import Record, run
-from brns.pictures import method
+from brns.pictures import label_method
 from brns.runs import metadata
 from brns.runs.store import Store
 from brns.settings.description import part_from_json, part_to_json
@@ -26,8 +26,8 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     assert [part_to_json(part_from_json(one)) for one in described] == described
     store = Store(tmp_path / "random")
     store.make()
-    metadata.write(store, metadata.make_metadata(ants["random"], [0], 1, 1)[0])
-    assert method(Record(tmp_path / "random")) == "random search"
+    metadata.write_metadata(store, metadata.make_metadata(ants["random"], [0], 1, 1)[0])
+    assert label_method(Record(tmp_path / "random")) == "random search"
 
 
 def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, monkeypatch):

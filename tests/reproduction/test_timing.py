@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from brns.core.population import unite
+from brns.core.population import concatenate_populations
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
@@ -40,7 +40,7 @@ def test_an_archive_grows_by_ten_a_generation(small, tmp_path):
 
 def test_a_call_scores_as_the_archive_does():
     search = NoveltyStep(ArchiveKNN(k=1, additions=10, capacity=400), 2, 32, 0)
-    everyone = unite(*search.given[0])
+    everyone = concatenate_populations(*search.given[0])
     _, novelty = search.step(search.state, *search.given)
     assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
     for _ in range(30):  # more than 16 batches of 32 individuals would allow

@@ -13,7 +13,7 @@ from shell import call
 
 import brns
 from brns import Record, RecordError
-from brns.metrics.measures import summary
+from brns.metrics.measures import summarize_run
 from brns.runs.metadata import read_sources
 from brns.settings.edits import find_edits
 from brns.tasks import worker
@@ -620,7 +620,7 @@ def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):
         assert "accept_edits=True (--accept-edits)" in str(refused.value)
     assert (out / "run.json").read_bytes() == before
     record = Record(out, edited)
-    assert summary(record)["generations"] == 2
+    assert summarize_run(record)["generations"] == 2
     assert record.column("offspring.genotype").shape == (2, 6, 5)
     copy = brns.fork(out, 2, edited, out=tmp_path / "fork", generations=3)
     assert list(copy.metadata.forked.changed) == ["the code of own.Base.moved"]

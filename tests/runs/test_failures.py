@@ -19,8 +19,8 @@ from worlds import Fragile, HostIdentity, Identity
 import brns
 from brns.core import Population
 from brns.core.failures import replace_failed
-from brns.core.population import unite
-from brns.metrics.measures import summary
+from brns.core.population import concatenate_populations
+from brns.metrics.measures import summarize_run
 from brns.operators.selection import Elitist, Generational
 from brns.tasks.chunked import Chunked
 
@@ -67,7 +67,7 @@ def test_who_fails_is_kept_with_genotype_key_and_reason(record):
 def test_who_fails_is_neither_learned_nor_selected_and_counted(record):
     rows = (record.path / "progress.csv").read_text().splitlines()
     assert rows[0].endswith(",failed")
-    assert int(rows[-1].split(",")[-1]) == summary(record)["failed"] == len(record.failures)
+    assert int(rows[-1].split(",")[-1]) == summarize_run(record)["failed"] == len(record.failures)
     assert not record.column("survivors.failed").any()
     assert np.isfinite(record.column("survivors.descriptor")).all()
     failed = record.column("offspring.failed")
@@ -134,7 +134,7 @@ def test_offspring_that_all_fail_end_the_run_after_what_was_saved(tmp_path):
 def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
     """Of four parents and four offspring, three of whom failed, four live on, whatever the rule."""
     observed = Population.from_descriptors
-    union = unite(observed(np.zeros((4, 2))), observed(np.zeros((4, 2)), 1, 4))
+    union = concatenate_populations(observed(np.zeros((4, 2))), observed(np.zeros((4, 2)), 1, 4))
     union = union._replace(
         novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
         failed=jnp.array([False] * 4 + [True] * 3 + [False]),

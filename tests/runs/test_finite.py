@@ -11,7 +11,7 @@ from worlds import HostIdentity
 from brns import Record, run
 from brns.checks.generations import check_finite, check_state_not_nan
 from brns.core import Population
-from brns.core.population import initial_generation
+from brns.core.population import make_initial_generation
 from brns.runs.seeds import to_host
 
 SOUND = to_host(Population.from_descriptors(np.zeros((4, 2)), born=3, first=20))
@@ -37,7 +37,7 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
     with pytest.raises(ValueError, match=r"task gave .* generation 3 \(first ids 22, 25\)"):
         run(replace(HOST, task=Spoiled()), 10, out=tmp_path / "run", checkpoint_every=1)
     record = Record(tmp_path / "run")
-    assert record.generations == record.snapshots == [0, 1, 2]
+    assert record.generations == record.generations_with_states == [0, 1, 2]
     assert np.isfinite(record.column("survivors.descriptor")).all()
     with pytest.raises(ValueError, match=r"generation 0 \(first ids 2, 5\)"):
         run(replace(HOST, task=Spoiled(when=1)), 10, out=tmp_path / "none")
@@ -56,7 +56,7 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
 def test_every_column_must_be_numbers(column, source):
     values = np.array(getattr(SOUND, column))
     values[2] = np.inf
-    facts = initial_generation(SOUND)._replace(parents=SOUND)
+    facts = make_initial_generation(SOUND)._replace(parents=SOUND)
     check_finite(3, facts)
     for who in ("offspring", "parents"):
         with pytest.raises(ValueError, match=rf"{source} gave a {column} .* 1 of 4 .*22\)"):

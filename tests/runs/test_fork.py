@@ -29,7 +29,7 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
     before = contents(source)
     for at in (0, 6):
         copy = fork(source, at, HOST, out=tmp_path / f"{at}")
-        assert (copy.last_generation, copy.snapshots) == (at, [at])
+        assert (copy.last_generation, copy.generations_with_states) == (at, [at])
         (record,) = resume(copy, search=HOST)
         assert record.metadata.id != Record(source).metadata.id
         assert len(bits(copy)) > 13

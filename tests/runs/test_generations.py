@@ -112,7 +112,9 @@ def test_ctrl_c_while_a_writer_is_given_a_state_has_it_written_once(tmp_path, mo
     with pytest.raises(KeyboardInterrupt):
         next(run)
     assert sorted(written) == [(0, 0), (0, 2), (1, 0), (1, 2)]
-    assert [record.snapshots for record in brns.records(tmp_path / "run", HOST)] == [[0, 2]] * 2
+    assert [record.generations_with_states for record in brns.records(tmp_path / "run", HOST)] == [
+        [0, 2]
+    ] * 2
 
 
 def test_until_ends_a_run_when_it_is_true_of_every_seed(tmp_path):
@@ -125,7 +127,7 @@ def test_until_ends_a_run_when_it_is_true_of_every_seed(tmp_path):
     several = brns.run(HOST, 9, out=tmp_path / "run", seeds=[0, 1], until=until)
     assert asked == [(g, seed) for g in range(4) for seed in (0, 1)]
     assert [record.last_generation for record in several] == [3, 3]
-    assert [record.planned for record in several] == [9, 9]
+    assert [record.planned_generations for record in several] == [9, 9]
     (longer, _) = brns.resume(tmp_path / "run", search=HOST, until=lambda saved: saved.number == 5)
     assert longer.last_generation == 5
 

@@ -61,7 +61,7 @@ def test_numpy_alone_reads_a_generation(whole):
 def test_columns_are_stacked_over_generations(whole):
     record = Record(whole, SEARCH)
     assert record.generations == list(range(11))
-    assert record.snapshots == [0, 3, 6, 9, 10]  # those of the stride, and the last
+    assert record.generations_with_states == [0, 3, 6, 9, 10]  # those of the stride, and the last
     assert record.column("survivors.descriptor").shape == (11, 8, 2)
     assert record.column("offspring.genotype").shape == (10, 6, 5)
     assert record.column("parents.novelty").shape == (10, 8)
@@ -142,8 +142,8 @@ def test_a_frame_and_progress_hold_one_row_a_generation(whole):
         "novelty_mean": novelty.mean(axis=1),
         "novelty_max": novelty.max(axis=1),
         "age_mean": age.mean(axis=1),
-        "coverage_evaluated": coverage.of_record(record, (6, 6), "evaluated"),
-        "coverage_survivors": coverage.of_record(record, (6, 6), "survivors"),
+        "coverage_evaluated": coverage.coverage_of_record(record, (6, 6), "evaluated"),
+        "coverage_survivors": coverage.coverage_of_record(record, (6, 6), "survivors"),
     }.items():
         assert_allclose(frame[name], expected, rtol=1e-6)
     rows = pandas.read_csv(whole / "progress.csv")
@@ -189,7 +189,7 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
     """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
     then comes one at 0.99."""
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
-    assert [coverage.default_grid_shape(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
+    assert [coverage.choose_grid_shape(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
     with pytest.raises(ValueError, match="4 dimensions has no cells"):
         coverage.resolve_grid_shape(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]

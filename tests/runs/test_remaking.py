@@ -40,7 +40,7 @@ def test_what_is_made_again_has_the_bits_of_what_was_born(born):
     assert_array_equal(record.column(GENOTYPE), everybody)
     for number, genotypes in enumerate(everybody, 1):
         digest = record.arrays("generations", number)["digest"]
-        assert_array_equal(digest, remaking.digest(genotypes))
+        assert_array_equal(digest, remaking.digest_genotypes(genotypes))
 
 
 def test_other_operators_are_refused_where_nobody_survived_too(born):
@@ -152,7 +152,7 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
     brns.run(HOST, 4, out=run, seed=3)
     move_elsewhere(run)
     record = Record(run, HOST)
-    assert record.elsewhere
+    assert record.made_elsewhere
     brns.resume(record, 5, search=HOST)  # the same bits here: there is nothing to say
     move_elsewhere(run)
     record = Record(run, HOST)

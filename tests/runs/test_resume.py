@@ -186,7 +186,7 @@ def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(type(HOST), "begin", slow)
     with pytest.raises(RecordError, match="exists already: resume it"):
         next(late)
-    assert Record(out).planned == 2
+    assert Record(out).planned_generations == 2
     assert {file.name for file in tmp_path.iterdir()} == {"run", ".run.1.tmp"}
 
 

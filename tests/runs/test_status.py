@@ -64,13 +64,13 @@ def test_a_run_tells_why_it_ended(until, status, reason, last, tmp_path, monkeyp
         brns.run(HOST, 3, out=tmp_path / "run", until=until)
     after = datetime.datetime.now(datetime.UTC)
     record = Record(tmp_path / "run")
-    assert (record.status, record.reason, record.last_generation) == (status, reason, last)
+    assert (record.status, record.error, record.last_generation) == (status, reason, last)
     assert before <= record.began <= record.ended <= after
     assert record.seconds == (record.ended - record.began).total_seconds()
     (line,) = list_runs(record.path)
     assert (line.state, line.note, line.ended) == (status, reason, record.ended)
     (record,) = brns.resume(record, 4, search=HOST)
-    assert (record.status, record.reason, record.last_generation) == ("finished", "", 4)
+    assert (record.status, record.error, record.last_generation) == ("finished", "", 4)
     first, second = record.metadata.sessions
     assert (first.after, second.after) == (0, last)
     assert second.provenance["versions"] == record.versions

@@ -6,7 +6,7 @@ from searches import HOST
 from stores import Memory, run_in_memory
 
 import brns
-from brns.metrics.measures import summary
+from brns.metrics.measures import summarize_run
 
 
 def test_a_run_in_dictionaries_is_the_run_on_disk(tmp_path):
@@ -14,9 +14,13 @@ def test_a_run_in_dictionaries_is_the_run_on_disk(tmp_path):
     in_memory = run_in_memory(HOST, 6, [0, 1], checkpoint_every=2)
     for there, here in zip(on_disk, in_memory, strict=True):
         assert isinstance(here.store, Memory)
-        assert (here.last_generation, here.snapshots, here.status) == (6, [0, 2, 4, 6], "finished")
+        assert (here.last_generation, here.generations_with_states, here.status) == (
+            6,
+            [0, 2, 4, 6],
+            "finished",
+        )
         assert same(here.state(4), there.state(4))
-        assert summary(here) == summary(there)
+        assert summarize_run(here) == summarize_run(there)
         for name in ("survivors.novelty", "offspring.genotype"):
             np.testing.assert_array_equal(here.column(name), there.column(name))
         assert same(here.solutions(), there.solutions())

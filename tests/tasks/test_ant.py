@@ -10,7 +10,7 @@ import pytest
 from brns import AntMaze, check_task
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
-from brns.tasks.ant.model import ARENAS, ant_xml
+from brns.tasks.ant.model import ARENAS, make_ant_xml
 from brns.tasks.ant.physics import Physics, compute_observation, read_position, render_pictures
 from brns.tasks.ant.rules import POLICY, mask_areas_reached
 
@@ -25,7 +25,7 @@ def genotypes(n, seed=1):
 
 @pytest.fixture(scope="module")
 def model():
-    return mujoco.MjModel.from_xml_string(ant_xml("large", "implicitfast"))
+    return mujoco.MjModel.from_xml_string(make_ant_xml("large", "implicitfast"))
 
 
 def test_the_ant_has_the_original_s_mass_joints_and_motors(model):
@@ -53,7 +53,7 @@ def test_head_is_a_five_hundredth_as_dense_as_the_torso(model):
 
 @pytest.mark.parametrize(("arena", "walls", "areas"), [("large", 7, 3), ("huge", 13, 4)])
 def test_arena_has_its_walls_and_areas(arena, walls, areas):
-    model = mujoco.MjModel.from_xml_string(ant_xml(arena, "RK4"))
+    model = mujoco.MjModel.from_xml_string(make_ant_xml(arena, "RK4"))
     box, still = mujoco.mjtGeom.mjGEOM_BOX, model.body_weldid[model.geom_bodyid] == 0
     assert (model.geom_type[still] == box).sum() == walls
     assert (model.geom_type == box).sum() == walls
@@ -100,7 +100,7 @@ def test_same_genotype_gives_the_same_bits_whatever_the_batch_and_the_threads():
 
 
 def test_a_control_step_is_mujoco_s_own_with_a_cleared_warm_start():
-    model = mujoco.MjModel.from_xml_string(ant_xml("large", "implicitfast"))
+    model = mujoco.MjModel.from_xml_string(make_ant_xml("large", "implicitfast"))
     physics, data = Physics("large", "implicitfast", 2), mujoco.MjData(model)
     action = np.random.default_rng(0).uniform(-1, 1, (10, 8))
     state = physics.start[None]

@@ -26,7 +26,7 @@ from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
 from brns.core.evaluation import validate_evaluation
-from brns.core.population import take
+from brns.core.population import take_rows
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks import worker
 from brns.tasks.chunked import Chunked, pop_failure_reasons, unwrap_task
@@ -186,7 +186,7 @@ def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, mo
     evaluation = task.evaluate(GENOTYPES, KEY)
     assert np.flatnonzero(evaluation.failed).tolist() == [9]
     living = jnp.flatnonzero(~evaluation.failed)
-    assert same(take(evaluation, living), take(EXPECTED, living))
+    assert same(take_rows(evaluation, living), take_rows(EXPECTED, living))
     (text,) = pop_failure_reasons(
         task, np.asarray(GENOTYPES[9:10]), np.asarray(jax.random.key_data(KEY))
     )
@@ -347,7 +347,7 @@ def test_an_executor_that_gives_fewer_or_more_rows_is_refused(rows):
     class Cutting(ThreadPoolExecutor):
         def submit(self, function, *arguments):
             evaluation, seconds = function(*arguments)
-            return super().submit(lambda: (take(evaluation, rows), seconds))
+            return super().submit(lambda: (take_rows(evaluation, rows), seconds))
 
     message = r"asked for 4 individuals and gave arrays of shapes \[\([15], 2\), \([15],\)"
     with Cutting(1) as executor, pytest.raises(EvaluationError, match=message):

@@ -14,18 +14,18 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from brns.formatting import abbreviate_numbers, format_number
-from brns.metrics.measures import MEASURES, Estimate, estimate, summary
+from brns.metrics.measures import MEASURES, Estimate, compute_mean_and_deviation, summarize_run
 from brns.metrics.significance import LEVEL, Difference, compare_shared_seeds, correct_differences
 from brns.pictures.figures import draw
-from brns.pictures.records import explain_omitted_figures, find_scene, has_map, methods
+from brns.pictures.records import explain_omitted_figures, find_scene, group_by_method, has_map
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, encode_data_url, encode_png
 from brns.pictures.table import FIGURES
 from brns.runs.files import atomic_file
 from brns.runs.metadata import describe_origin
-from brns.runs.progress import track
+from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
-from brns.settings.differences import flatten
+from brns.settings.differences import flatten_settings
 
 BORN = "#ff9f1c"
 SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]
@@ -35,7 +35,7 @@ NEVER_LATE = "first_solved"
 """a seed that never solved it is later than all others"""
 
 
-def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
+def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
     """Write the report of runs of one or several methods on one task as an HTML page; returns its
     path.
 
@@ -53,7 +53,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         ValueError: for runs of different tasks, the same run twice, and no run.
     """
     out = Path(out)
-    runs = methods(records)
+    runs = group_by_method(records)
     first_seeds = {label: seeds[0] for label, seeds in runs.items()}
     reference, first = next(iter(first_seeds.items()))
     lengths: dict[str, list[int]] = {}
@@ -104,7 +104,7 @@ def _draw_figures(
     """The images of the figures by name, and of those that cannot be drawn the reasons."""
     drawn, not_drawn = {}, {}
     names = [name for name, figure in FIGURES.items() if not figure.timed]
-    for name in track(names, "Drawing", len(names)):
+    for name in show_progress_of(names, "Drawing", len(names)):
         try:
             drawn[name] = _encode_figure(draw(name, records), FIGURES[name].shows_maps)
         except ValueError as error:
@@ -114,7 +114,7 @@ def _draw_figures(
 
 def _list_settings(records: Collection[Record]) -> dict[str, list[Any]]:
     """Every setting by its name, with its value in each run."""
-    columns = [flatten(record.experiment) for record in records]
+    columns = [flatten_settings(record.experiment) for record in records]
     settings = {}
     for name in sorted(set().union(*columns)):
         settings[name] = [column.get(name, "–") for column in columns]
@@ -134,7 +134,7 @@ def estimate_and_test_measures(
     numbers: dict[str, list[int]] = {}
     for name, seeds in runs.items():
         for record in seeds:
-            for measure, value in summary(record, of_paths=of_paths).items():
+            for measure, value in summarize_run(record, of_paths=of_paths).items():
                 of_methods = values.setdefault(measure, {each: {} for each in runs})
                 of_methods[name][record.seed] = value
         numbers[name] = [record.seed for record in seeds]
@@ -143,7 +143,7 @@ def estimate_and_test_measures(
     for measure, of_methods in values.items():
         rows[measure] = []
         for name, of_seeds in of_methods.items():
-            mean = estimate([*of_seeds.values()]) if of_seeds else None
+            mean = compute_mean_and_deviation([*of_seeds.values()]) if of_seeds else None
             rows[measure].append((mean, tests.get((measure, name))))
     return rows
 

@@ -12,9 +12,9 @@ from PIL import Image, ImageColor
 
 from brns.pictures import gather_maps
 from brns.pictures.gather_maps import Living, NoveltyMap
-from brns.pictures.records import find_scene, has_map, last_kept_generations, pick_evenly
-from brns.pictures.scenes import paths_from_start
-from brns.pictures.style import NOVELTY, WALL, encode_data_url, rank_norm
+from brns.pictures.records import find_scene, has_map, pick_evenly, pick_kept_generations
+from brns.pictures.scenes import prepend_start_to_paths
+from brns.pictures.style import NOVELTY, WALL, encode_data_url, make_rank_norm
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
@@ -53,18 +53,18 @@ def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
 def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last_generation).tolist()
-    living = [gather_maps.population(record, g) for g in now]
+    living = [gather_maps.gather_population(record, g) for g in now]
     panel = {"last": record.last_generation, **_list_individuals(living)}
     if has_map(record):
-        until = last_kept_generations(record, now)
+        until = pick_kept_generations(record, now)
         layers = sorted(set(until))
-        maps = [gather_maps.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
+        maps = [gather_maps.gather_novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
             "cells": MAP_CELLS,
             "low": _as_floats(record.behavior_space.low),
             "high": _as_floats(record.behavior_space.high),
             "of": [layers.index(g) for g in until],
-            "levels": [_encode(novelty_ranks(each), "u1") for each in maps],
+            "levels": [_encode(compute_novelty_ranks(each), "u1") for each in maps],
         }
     return panel
 
@@ -90,16 +90,16 @@ def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
         "novelty": [_encode(each.novelty, "<f4") for each in living],
     }
     if world.paths:
-        paths = paths_from_start(world, columns["descriptor"])
+        paths = prepend_start_to_paths(world, columns["descriptor"])
         people |= {"paths": _encode(paths, "<f4"), "steps": paths.shape[1]}
     return people
 
 
-def novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
+def compute_novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
     """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
     novelty = novelty_map.novelty
     reached = np.isfinite(novelty)
-    ranks = rank_norm(novelty[reached])(np.where(reached, novelty, 0.0))
+    ranks = make_rank_norm(novelty[reached])(np.where(reached, novelty, 0.0))
     levels = 1 + np.round((LEVELS - 2) * np.float64(ranks))
     return np.where(reached, levels, 0).astype(np.uint8)
 

@@ -59,7 +59,7 @@ ARENAS = {
 }
 
 
-def ant_xml(arena: str, integrator: str) -> str:
+def make_ant_xml(arena: str, integrator: str) -> str:
     """MuJoCo's description of the ant in an arena: `ant.xml`, filled in.
 
     Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01

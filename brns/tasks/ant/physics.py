@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
-from brns.tasks.ant.model import ant_xml
+from brns.tasks.ant.model import make_ant_xml
 from brns.tasks.cpu import count_cores
 
 BOUND = 50.0  # metres, of the world, in every dimension
@@ -54,7 +54,7 @@ class Physics:
 
     def __init__(self, arena: str, integrator: str, threads: int):
         mujoco = load_mujoco()
-        self.model = mujoco.MjModel.from_xml_string(ant_xml(arena, integrator))
+        self.model = mujoco.MjModel.from_xml_string(make_ant_xml(arena, integrator))
         self.memory = [mujoco.MjData(self.model) for _ in range(threads)]
         self.pool = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
         self.lock = Lock()  # the pool must not be used from several threads at once

@@ -73,7 +73,7 @@ def _close_environments(environments: dict[int, Any]) -> None:
             env.close()
 
 
-def make_single(make_env: Any, **settings: Any) -> gymnasium.Env:
+def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
     """An environment of an id, with these settings, or of a function that makes one."""
     if not isinstance(make_env, str):
         env = make_env()
@@ -92,7 +92,7 @@ def make_single(make_env: Any, **settings: Any) -> gymnasium.Env:
         ) from error
 
 
-def make_vector(make_env: Any, n: int) -> VectorEnv:
+def make_vector_environment(make_env: Any, n: int) -> VectorEnv:
     """The vector environment that a function of n makes."""
     worlds = make_env(n)
     if not hasattr(worlds, "num_envs"):
@@ -122,7 +122,7 @@ def get_spaces(env: Any, vector: bool) -> tuple[spaces.Space, spaces.Space]:
     return observed, acted
 
 
-def reset(env: Any, seed: int) -> Any:
+def reset_environment(env: Any, seed: int) -> Any:
     """The observation and the info of a reset, if they have the form of Gymnasium's API."""
     try:
         values = env.reset(seed=seed)
@@ -136,7 +136,7 @@ def reset(env: Any, seed: int) -> Any:
     raise _format_error("reset must give (observation, info)", values)
 
 
-def step(env: Any, action: Any) -> Any:
+def step_environment(env: Any, action: Any) -> Any:
     """The five values of a step, if they have the form of Gymnasium's API."""
     values = env.step(action)
     if type(values) is tuple and len(values) == 5 and isinstance(values[4], dict):
@@ -161,6 +161,6 @@ def _format_error(expected: str, values: Any) -> ValueError:
     return ValueError(f"{expected}, the info a dict; got {got}. {OLD}")
 
 
-def call_watch(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
+def call_observer(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
     """A copy of what `watch` sees of an environment."""
     return as_real_numbers("watch", watch(env.unwrapped)).astype(float).ravel()

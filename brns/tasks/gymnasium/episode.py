@@ -39,11 +39,11 @@ class Diary:
     infos: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     terminated: bool = False
 
-    def note(self, observation: np.ndarray, info: dict[str, Any]) -> None:
+    def add_step(self, observation: np.ndarray, info: dict[str, Any]) -> None:
         self.observations.append(observation)
         self.infos.append(copy_info(info))
 
-    def episode(self, acted: spaces.Space) -> Episode:
+    def make_episode(self, acted: spaces.Space) -> Episode:
         if len({seen.size for seen in self.observations}) > 1:
             sizes = [seen.size for seen in self.observations[:5]]
             raise ValueError(f"watch must give as many numbers after each step; got {sizes}")

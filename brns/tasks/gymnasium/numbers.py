@@ -34,10 +34,10 @@ def as_real_numbers(name: str, values: Any) -> np.ndarray:
 
 def count_observation_numbers(space: spaces.Space) -> int:
     """How many numbers a flattened observation has."""
-    if (width := _flat_width(space)) is not None:
+    if (width := _count_flat_numbers(space)) is not None:
         return width
     parts = dict(space.items()) if isinstance(space, spaces.Dict) else {}
-    numeric = [name for name, part in parts.items() if _flat_width(part) is not None]
+    numeric = [name for name, part in parts.items() if _count_flat_numbers(part) is not None]
     filter_ = f"FilterObservation(env, {numeric})"
     wrapper = filter_ if numeric else "TransformObservation(env, function, box)"
     raise ValueError(
@@ -46,7 +46,7 @@ def count_observation_numbers(space: spaces.Space) -> int:
     )
 
 
-def _flat_width(space: spaces.Space) -> int | None:
+def _count_flat_numbers(space: spaces.Space) -> int | None:
     with contextlib.suppress(NotImplementedError, ValueError):
         return spaces.flatdim(space)
     return None  # of a space of a user's own, too

@@ -21,12 +21,12 @@ from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import (
     Worlds,
-    call_watch,
+    call_observer,
     get_spaces,
-    make_single,
-    make_vector,
-    reset,
-    step,
+    make_single_environment,
+    make_vector_environment,
+    reset_environment,
+    step_environment,
 )
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, select_info
 from brns.tasks.gymnasium.numbers import (
@@ -94,11 +94,11 @@ class GymnasiumTask(eqx.Module):
         if self.vector and isinstance(self.make_env, str):
             raise ValueError(f"vector=True needs a function of n as make_env; got {self.make_env}")
         if self.policy is None:
-            self.policy = default_policy(*self._spaces(1))
+            self.policy = default_policy(*self._get_spaces(1))
         if not isinstance(self.policy, FeedForward):
             check_part("policy", self.policy, Policy)
         if self.behavior_space is None:
-            self.behavior_space = self._infer_behavior_space(*self._spaces(1))
+            self.behavior_space = self._infer_behavior_space(*self._get_spaces(1))
 
     @property
     def genotype_space(self) -> Box:
@@ -118,11 +118,11 @@ class GymnasiumTask(eqx.Module):
         episodes, describe = self.episodes(genotypes, seed), self.describe
         descriptor: Any = [as_real_numbers("describe", describe(episode)) for episode in episodes]
         fitness: Any = np.array([episode.rewards.sum() for episode in episodes])
-        solved: Any = np.array([self._solves(episode) for episode in episodes])
+        solved: Any = np.array([self._is_success(episode) for episode in episodes])
         evaluation = Evaluation(descriptor, fitness, solved)
         return validate_evaluation(evaluation, len(episodes), self)
 
-    def _solves(self, episode: Episode) -> bool:
+    def _is_success(self, episode: Episode) -> bool:
         if self.success is None:
             return False
         return bool(check_numbers("success", self.success(episode), 1)[0])
@@ -138,13 +138,13 @@ class GymnasiumTask(eqx.Module):
             What `describe` is given.
         """
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
-        observed, acted = self._spaces(len(genotypes))
+        observed, acted = self._get_spaces(len(genotypes))
         act = partial(make_actor, acted, self.policy, count_observation_numbers(observed))
         if self.vector:
-            return self._run_vectorized(act(genotypes), len(genotypes), seed)
+            return self._run_vector_environment(act(genotypes), len(genotypes), seed)
         together = max(1, min(TOGETHER, NUMBERS // count_observation_numbers(observed)))
         groups = np.split(genotypes, range(together, len(genotypes), together))
-        episodes = [self._run_side_by_side(act(group), len(group), seed) for group in groups]
+        episodes = [self._run_single_environments(act(group), len(group), seed) for group in groups]
         return [*itertools.chain(*episodes)]
 
     def film(self, genotype: Float[np.ndarray, " p"]) -> Film:
@@ -159,7 +159,9 @@ class GymnasiumTask(eqx.Module):
         Raises:
             ValueError: where the environment draws no pictures, or is a vector form.
         """
-        env = None if self.vector else make_single(self.make_env, render_mode="rgb_array")
+        env = (
+            None if self.vector else make_single_environment(self.make_env, render_mode="rgb_array")
+        )
         if env is None or env.render_mode != "rgb_array":
             raise ValueError(
                 'a film needs single environments whose render_mode is "rgb_array": let make_env '
@@ -186,16 +188,16 @@ class GymnasiumTask(eqx.Module):
             yield picture
         env.close()
 
-    def _run_side_by_side(
+    def _run_single_environments(
         self, act: Callable[[np.ndarray], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
         get, make_env = self._worlds.get, self.make_env  # once: a module is slow to give them
-        worlds = [get(i, make_single, make_env) for i in range(n)]
+        worlds = [get(i, make_single_environment, make_env) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
         for _ in self._run_episodes(act, worlds, diaries, seed):
             pass
-        return [diary.episode(worlds[0].action_space) for diary in diaries]
+        return [diary.make_episode(worlds[0].action_space) for diary in diaries]
 
     def _run_episodes(
         self, act: Callable[[np.ndarray], Any], worlds: list[Any], diaries: list[Diary], seed: int
@@ -208,9 +210,9 @@ class GymnasiumTask(eqx.Module):
         rows = np.empty((n, count_observation_numbers(observed)))
         batch = None if discrete else batch_space(acted, n)
         for i, env in enumerate(worlds):
-            observation, info = reset(env, seed)
+            observation, info = reset_environment(env, seed)
             rows[i] = seen = flat(observation)
-            diaries[i].note(seen if watch is None else call_watch(watch, env), info)
+            diaries[i].add_step(seen if watch is None else call_observer(watch, env), info)
         living = list(range(n))
         yield
         for _ in range(self.steps):
@@ -220,12 +222,12 @@ class GymnasiumTask(eqx.Module):
             rows = rows.copy()  # a policy may remember those before
             for i in tuple(living):
                 env, diary, action = worlds[i], diaries[i], actions[i]
-                observation, reward, terminated, truncated, info = step(env, action)
+                observation, reward, terminated, truncated, info = step_environment(env, action)
                 diary.actions.append(action)
                 number = reward if type(reward) is float else check_numbers("reward", reward, 1)[0]
                 diary.rewards.append(number)
                 rows[i] = seen = flat(observation)
-                diary.note(seen if watch is None else call_watch(watch, env), info)
+                diary.add_step(seen if watch is None else call_observer(watch, env), info)
                 if type(terminated) is not bool:  # NumPy's takes longer
                     terminated = bool(check_numbers("terminated", terminated, 1)[0])
                 if type(truncated) is not bool:
@@ -237,7 +239,9 @@ class GymnasiumTask(eqx.Module):
             if not living:
                 break
 
-    def _run_vectorized(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+    def _run_vector_environment(
+        self, act: Callable[[np.ndarray], Any], n: int, seed: int
+    ) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
         worlds = self._get_environment(n)
         plain = isinstance(worlds.single_observation_space, spaces.Box)
@@ -250,16 +254,18 @@ class GymnasiumTask(eqx.Module):
                 rows = flat(observation).reshape(n, -1)
             else:
                 rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
-            watched = rows if self.watch is None else call_watch(self.watch, worlds).reshape(n, -1)
+            watched = (
+                rows if self.watch is None else call_observer(self.watch, worlds).reshape(n, -1)
+            )
             seen.append(watched)
             infos.append(copy_info(info))
             return rows
 
-        rows = record_observation(*reset(worlds, seed))
+        rows = record_observation(*reset_environment(worlds, seed))
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
             actions.append(act(rows))
-            observation, reward, ended, truncated, info = step(worlds, actions[-1])
+            observation, reward, ended, truncated, info = step_environment(worlds, actions[-1])
             rows = record_observation(observation, info)
             rewards.append(check_numbers("reward", reward, n))
             ended = check_numbers("terminated", ended, n).astype(bool)
@@ -279,15 +285,15 @@ class GymnasiumTask(eqx.Module):
                 [select_info(i, n, info) for info in infos[: t + 1]],
                 bool(terminated[i]),
             )
-            episodes.append(diary.episode(worlds.single_action_space))
+            episodes.append(diary.make_episode(worlds.single_action_space))
         return episodes
 
     def _get_environment(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
-        make = partial(make_vector, n=i) if self.vector else make_single
+        make = partial(make_vector_environment, n=i) if self.vector else make_single_environment
         return self._worlds.get(i, make, self.make_env)
 
-    def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
+    def _get_spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
         return get_spaces(self._get_environment(n if self.vector else 0), self.vector)
 
