@@ -380,8 +380,8 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     """
     space = search.task.genotype_space
     check_genotypes_in_box("mutate", search.mutate, generation.offspring.genotype, space)
-    check_finite(number, generation)
     check_descriptors_in_numeric_range(number, generation.offspring, search.task.behavior_space)
+    check_finite(number, generation)
     check_offspring_ids(generation)
     check_lineage(generation, len(search.mixture.operators))
     check_survivors_distinct(search.select, generation.survivors)

@@ -288,6 +288,8 @@ PAIRS = [
     (int | None, float | None),
     (Literal["a"], Literal["b"]),
     ([1.0].count, [2.0].count),
+    (np.datetime64("NaT"), None),
+    (1, True),
     (np.arange(3).take, np.arange(4).take),
 ]
 

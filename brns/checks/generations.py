@@ -181,9 +181,9 @@ def check_finite(number: int, generation: Generation) -> None:
 
 def check_descriptors_in_numeric_range(number: int, individuals: Population, space: Box) -> None:
     """Refuse behaviors beside which float32 cannot tell those in the box from each other."""
-    far = ~is_within_numeric_range(np.asarray(individuals.descriptor), space) & ~np.asarray(
-        individuals.failed
-    )
+    descriptors = np.asarray(individuals.descriptor)
+    far = np.isfinite(descriptors).all(axis=1) & ~is_within_numeric_range(descriptors, space)
+    far &= ~np.asarray(individuals.failed)
     if far.any():
         raise ValueError(
             f"the task gave {far.sum()} behaviors of generation {number} farther than "

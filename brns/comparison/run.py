@@ -25,7 +25,7 @@ from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
-from brns.runs.paths import Seeds, require_integer, resolve_seeds
+from brns.runs.paths import Seeds, expand_home, require_integer, resolve_seeds
 from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.search import NoveltySearch
@@ -101,7 +101,7 @@ def compare(
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
-    worlds, out = _find_worlds(what, generations, cells), Path(out).expanduser().absolute()
+    worlds, out = _find_worlds(what, generations, cells), expand_home(out)
     page.page_path(out)
     methods = _pair_estimators_with_operators(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)

@@ -27,6 +27,7 @@ GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
 FEW = 4  # dimensions; in more, some grids have cones as cells
 DIRECTIONS = 256  # random directions at most, which the grids share
+FULL = 512  # coordinates at most that a direction has; a product of all would cost as much again
 UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
 FURTHEST = 4.0  # half boxes from the center; what lies further counts there
 BOX, FOUNDERS, BOTH = 0, 1, 2  # whose spread the sizes of a grid's cells are for, in turns
@@ -39,8 +40,9 @@ MANTISSA = 10  # bits by which numbers of visits are told apart: all up to 2^11,
 class Grids(NamedTuple):
     """Where the cells of every grid lie; drawn once."""
 
-    direction: Int16[Array, "d directions"]
-    """random directions that all grids share, each of small integers"""
+    direction: Int16[Array, "blocks rows columns"]
+    """random directions that all grids share, each of small integers; those of block i of B have
+    the coordinates i, i + B, i + 2 B, ..."""
     axis: Int[Array, "grids axes"]
     """the axes of a grid: numbers of coordinates, and from d on of directions"""
     shift: Float[Array, "grids axes"]
@@ -159,15 +161,16 @@ class VisitCounts(eqx.Module):
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
         cones = int(total * self.cones) if d > FEW else 0
         direction = _draw_directions(turn, d)
-        blocks = max(1, direction.shape[1] // d)
+        directions = direction.shape[0] * direction.shape[2]
+        turns = max(1, directions // d)
         number = jnp.arange(total - cones, dtype=jnp.int32)
-        first = d + number // 2 % blocks * d  # of the directions that one grid's axes are among
+        first = d + number // 2 % turns * d  # of the directions that one grid's axes are among
         turned = draw_axis_subsets(choose_turned, total - cones, min(d, DIRECTIONS), axes)
         coordinates = draw_axis_subsets(choose, total - cones, d, axes)
         axis = jnp.where(number[:, None] % 2, first[:, None] + turned, coordinates)
         shift = jax.random.uniform(place, axis.shape, jnp.float32)
         multiplier = jax.random.bits(row, axis.shape, jnp.uint32) | 1
-        drawn = draw_cone_hashes(cone, cones, d + direction.shape[1])
+        drawn = draw_cone_hashes(cone, cones, d + directions)
         grids = Grids(direction, axis, shift, multiplier, drawn)
         empty = jnp.zeros(total * self.rows, jnp.int32)
         return Counts(empty, grids, frame_from_box(space), jnp.int32(0), jnp.int32(-1))
@@ -341,7 +344,7 @@ class VisitCounts(eqx.Module):
         narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
         turns = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
         size *= narrower[turns[np.arange(total) // 2 % len(turns)]]
-        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=0))
+        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=1)).ravel()
         length = jnp.concatenate([jnp.ones_like(frame.center), length])
         cells = UNIT * LIMB / (length[grids.axis] * size[:, None])
         box = 2 / (frame.space.high - frame.space.low)
@@ -349,7 +352,7 @@ class VisitCounts(eqx.Module):
 
 
 def _project(
-    points: Float[Array, "n d"], direction: Int16[Array, "d directions"]
+    points: Float[Array, "n d"], direction: Int16[Array, "blocks rows columns"]
 ) -> Float[Array, "axes n"]:
     """Where points, in half boxes, are along each coordinate and each direction; never rounded
     otherwise in another batch.
@@ -357,11 +360,15 @@ def _project(
     fixed = jnp.round(jnp.clip(points, -FURTHEST, FURTHEST) / UNIT)
     high = jnp.round(fixed / LIMB)
     low = fixed - high * LIMB
-    direction = direction.astype(jnp.float32)
-    # Both products are of integers below 2^24, so that no order of their sums rounds.
-    turned = jnp.matmul(high, direction, precision="highest")
-    turned += jnp.matmul(low, direction, precision="highest") / LIMB
-    return jnp.concatenate([fixed / LIMB, turned], axis=1).T
+    along = [fixed / LIMB]
+    for i, block in enumerate(direction.astype(jnp.float32)):
+        some = (slice(None), slice(i, None, len(direction)))
+        block = block[: len(range(points.shape[1])[some[1]])]
+        # Both products are of integers below 2^24, so that no order of their sums rounds.
+        turned = jnp.matmul(high[some], block, precision="highest")
+        turned += jnp.matmul(low[some], block, precision="highest") / LIMB
+        along.append(turned)
+    return jnp.concatenate(along, axis=1).T
 
 
 def _measure_founders_spread(frame: Frame) -> Float[Array, ""]:
@@ -369,17 +376,18 @@ def _measure_founders_spread(frame: Frame) -> Float[Array, ""]:
     return jnp.minimum(frame.scale / 3**0.5, 1.0)
 
 
-def _draw_directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
+def _draw_directions(key: Key[Array, ""], d: int) -> Int16[Array, "blocks rows columns"]:
     """Random directions in small integers, at right angles in blocks of d where there are d."""
     if d <= DIRECTIONS:
         normal = jax.random.normal(key, (DIRECTIONS // d, d, d), jnp.float32)
-        direction = jnp.concatenate(jnp.linalg.qr(normal)[0], axis=1)
+        direction = jnp.concatenate(jnp.linalg.qr(normal)[0], axis=1)[None]
     else:
-        direction = jax.random.normal(key, (d, DIRECTIONS), jnp.float32)
-    sums = jnp.sum(jnp.abs(direction), axis=0)
-    # Of many thousand dimensions only the largest entries are left, as in a sparse projection.
-    scale = jnp.maximum(LONGEST / sums, 0.25 * (d > DIRECTIONS))
-    return jnp.trunc(direction * scale).astype(jnp.int16)
+        blocks = min(1 << (-(-d // FULL) - 1).bit_length(), DIRECTIONS)
+        shape = blocks, -(-d // blocks), DIRECTIONS // blocks
+        exists = d > np.arange(blocks * shape[1]).reshape(shape[1], blocks).T
+        direction = jax.random.normal(key, shape, jnp.float32) * exists[:, :, None]
+    sums = jnp.sum(jnp.abs(direction), axis=1, keepdims=True)
+    return jnp.trunc(direction * LONGEST / sums).astype(jnp.int16)
 
 
 def _tabulate_rarity(grids: int) -> Int[np.ndarray, " bins"]:

@@ -18,6 +18,7 @@ NARROW = 1 / 16  # of half the box; a narrower scale may be too narrow, and long
 # below 1 there are more long waves than short ones: on the arm the box's scale needs them more
 LONGER = 0.7
 LEAST = 3e-6  # of half the box, the narrowest scale
+FAR = 4.0  # half boxes from the box's center; founders beyond are outliers where they are few
 
 
 class Frame(NamedTuple):
@@ -47,15 +48,19 @@ def fit_frame_to_founders(frame: Frame, population: Population) -> Frame:
     """Center and scale taken, once, from the founders: their mean,
     and three times their root mean variance.
 
-    Founders are the oldest of the first population that are finite. The variance is the mean over
-    dimensions: one that hardly moves at first would drown the others later. Where founders fill
-    less than a sixteenth of the box, they may be alike or the box too large: then the scales reach
-    from theirs to that sixteenth.
+    Founders are the oldest of the first population that are finite. One that is far outside of the
+    box, such as of a simulation that blew up, does not count, unless half of them are. The variance
+    is the mean over dimensions: one that hardly moves at first would drown the others later. Where
+    founders fill less than a sixteenth of the box, they may be alike or the box too large: then the
+    scales reach from theirs to that sixteenth.
     """
     half = (frame.space.high - frame.space.low) / 2
     oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
     finite = jnp.all(jnp.isfinite(population.descriptor), axis=1)
-    counts = (oldest & finite & ~population.failed)[:, None]
+    founds = oldest & finite & ~population.failed
+    from_box = (population.descriptor - (frame.space.low + frame.space.high) / 2) / half
+    near = founds & jnp.all(jnp.abs(from_box) <= FAR, axis=1)
+    counts = jnp.where(2 * jnp.sum(near) > jnp.sum(founds), near, founds)[:, None]
     number = jnp.maximum(jnp.sum(counts), 1)
     center = jnp.sum(jnp.where(counts, population.descriptor, 0.0), axis=0) / number
     away = jnp.where(counts, (population.descriptor - center) / half, 0.0)

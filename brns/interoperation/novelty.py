@@ -4,7 +4,6 @@ import dataclasses
 import json
 import os
 import threading
-from pathlib import Path
 from typing import Any, SupportsIndex
 
 import equinox as eqx
@@ -22,7 +21,7 @@ from brns.core.population import make_initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.runs.arrays import flatten_by_name, read_arrays, restore_tree, write_arrays
 from brns.runs.files import RecordError
-from brns.runs.paths import resolve_seeds
+from brns.runs.paths import expand_home, resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff, short_repr
 from brns.settings.parts import SettingsError
@@ -105,7 +104,13 @@ class Novelty:
             state, numbers = self.state, self._number_batch(living)
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
         novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
-        return np.array(novelty)[: len(rows)]
+        novelty = np.array(novelty)[: len(rows)]
+        if np.isnan(novelty).any():
+            raise ValueError(
+                f"the estimator gave {np.isnan(novelty).sum()} of {len(rows)} behaviors a novelty "
+                "of NaN: what it has learned may lie too far from the space"
+            )
+        return novelty
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
         """Remember behaviors, as one generation's offspring; of none nothing changes.
@@ -113,12 +118,22 @@ class Novelty:
         Args:
             descriptors: `(n, d)`, as `score` takes them.
             novelty: `(n,)`, what `score` gave them, by default zeros; archives that take in the
-                most novel ask for it.
+                most novel, or those above a threshold, need it.
 
         Raises:
-            ValueError: where a shape is another, or a number is not finite.
+            ValueError: where a shape is another, a number is not finite, or an archive lacks it.
         """
         rows = self._check_rows(descriptors)
+        chooses = isinstance(self.estimator, ArchiveKNN) and (
+            self.estimator.threshold is not None
+            or self.estimator.entry == "most_novel"
+            or self.estimator.removal == "least_novel"
+        )
+        if chooses and novelty is None:
+            raise ValueError(
+                "this archive chooses by novelty who enters or leaves: give it, as in "
+                "learn(descriptors, score(descriptors))"
+            )
         scores = np.zeros(len(rows)) if novelty is None else novelty
         scores = np.asarray(as_real_array("novelty", scores, "learn needs"), np.float32)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
@@ -163,7 +178,7 @@ class Novelty:
             state = self.state
         arrays = {f"state.{name}": leaf for name, leaf in flatten_by_name(state).items()}
         arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
-        write_arrays(Path(path), arrays, SEAL)
+        write_arrays(expand_home(path), arrays, SEAL)
 
     @classmethod
     def load(cls, path: str | os.PathLike, estimator: NoveltyEstimator | None = None) -> "Novelty":
@@ -179,7 +194,8 @@ class Novelty:
         Raises:
             RecordError: where the file is damaged, or another estimator made it.
         """
-        arrays = read_arrays(Path(path), SEAL)
+        path = expand_home(path)
+        arrays = read_arrays(path, SEAL)
         facts = json.loads(arrays.pop("facts").tobytes())
         if estimator is None:
             try:
@@ -195,7 +211,7 @@ class Novelty:
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]
         leaves = {name.removeprefix("state."): leaf for name, leaf in arrays.items()}
-        novelty.state = restore_tree(novelty.state, leaves, Path(path))
+        novelty.state = restore_tree(novelty.state, leaves, path)
         return novelty
 
     def _check_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:

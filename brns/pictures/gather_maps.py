@@ -209,7 +209,8 @@ def compute_novelty_grid(
         ValueError: where the behavior space is no plane.
     """
     _check_planar(record, "a novelty map")
-    return compute_novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
+    novelty = compute_novelty_of_cells(record, (cells, cells), generation)
+    return novelty.reshape(cells, cells).T.copy()
 
 
 def gather_elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:

@@ -18,6 +18,7 @@ from brns.runs.opening import WRITERS, begin_in_directory, check_same_arguments,
 from brns.runs.paths import (
     Seeds,
     check_output_folder,
+    expand_home,
     require_integer,
     resolve_out,
     resolve_seeds,
@@ -151,7 +152,7 @@ def resume(
         RecordError: where the run is another experiment's or code's, is damaged,
             or is one seed of a batch.
     """
-    path = Path(path).expanduser().absolute()
+    path = expand_home(path)
     open_runs = functools.partial(reopen, path, search, generations, accept_edits)
     for _ in _run_with_bar(open_runs, until, progress):
         pass

@@ -59,8 +59,18 @@ def resolve_out(out: str | os.PathLike) -> Path:
     if not isinstance(out, str | os.PathLike) or "\0" in os.fspath(out):
         raise ValueError(f"out must be a folder, as a text or a path; got {out!r:.80}")
     with _explain_errors(Path(out), "give an absolute path"):
-        path = Path(out).expanduser().absolute()
+        path = expand_home(out)
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
+
+
+def expand_home(path: str | os.PathLike) -> Path:
+    """The path, absolute and without a tilde; a `RecordError` where nobody has that home."""
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError as error:
+        raise RecordError(
+            f"{path} begins with a home directory that nobody knows ({error}): give it in full"
+        ) from error
 
 
 def temporary_folder() -> Path:

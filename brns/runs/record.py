@@ -22,6 +22,7 @@ from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
 from brns.runs import metadata, remaking
 from brns.runs.files import RecordError
+from brns.runs.paths import expand_home
 from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
 from brns.runs.states import EstimatorStateReader
@@ -67,7 +68,7 @@ class Record:
 
     def __init__(self, path: str | os.PathLike | Store, search: NoveltySearch | None = None):
         # The working directory may become another.
-        self.store = path if isinstance(path, Store) else Store(Path(path).expanduser().absolute())
+        self.store = path if isinstance(path, Store) else Store(expand_home(path))
         self.metadata = metadata.read_metadata(self.store)
         self.experiment = self.metadata.experiment
         self.seed = self.metadata.seed
@@ -440,7 +441,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
     Raises:
         RecordError: where there is no run, or another experiment made it.
     """
-    if not (folders := find_runs(Path(path).expanduser())):
+    if not (folders := find_runs(expand_home(path))):
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"
         )

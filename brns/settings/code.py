@@ -15,6 +15,7 @@ import re
 import sys
 import sysconfig
 import textwrap
+import threading
 import types
 from collections.abc import Generator, Mapping
 from importlib.machinery import PathFinder
@@ -23,11 +24,18 @@ from typing import Any
 
 from brns.settings.description import get_attribute_safely
 
+_PARSING = threading.Lock()
 LIBRARY = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 INSTALLED = ("site-packages", "dist-packages")
 IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
+
+
+def parse_source(text: str) -> ast.Module:
+    """The syntax tree of a text, one thread at a time: Python 3.11's parser fails in several."""
+    with _PARSING:
+        return ast.parse(text)
 
 
 def is_user_code(thing: Any) -> bool:
@@ -207,7 +215,7 @@ def read_module_assignments(module: Mapping[str, Any], name: str) -> str:
     for cell in module["In"][::-1]:
         if text := extract_assignments(cell, name):
             lines.insert(0, text)
-            if name in find_variables(ast.parse(text), ast.Store):
+            if name in find_variables(parse_source(text), ast.Store):
                 break
     return "".join(dict.fromkeys(lines))
 
@@ -215,7 +223,7 @@ def read_module_assignments(module: Mapping[str, Any], name: str) -> str:
 def extract_assignments(text: str, name: str) -> str:
     """The lines of a module, a cell or a class that assign a name, but not within functions."""
     with contextlib.suppress(SyntaxError):
-        tree = ast.parse(text)
+        tree = parse_source(text)
         block = tree.body[0] if [*map(type, tree.body)] == [ast.ClassDef] else tree
         return "".join(
             f"{ast.unparse(each)}\n" for each in _find_assignment_statements(block, name)
@@ -263,7 +271,7 @@ def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
 def normalize_source(text: str) -> str:
     """The text without comments, docstrings, annotations of arguments, and how it is set."""
     try:
-        tree = ast.parse(text)
+        tree = parse_source(text)
     except SyntaxError:
         return text
     for node in ast.walk(tree):

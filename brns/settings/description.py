@@ -96,6 +96,8 @@ def _array_to_json(array: Any) -> Any:
     content = {"name": "array", "dtype": dtype, "shape": list(array.shape)}
     if array.size > SMALL and not array.dtype.hasobject:
         return content | {"sha256": _hash_bytes(array.tobytes())}
+    if array.dtype.kind in "mM":  # of which NaT is no Python's date
+        array = array.astype(str)
     values = part_to_json(array.tolist())
     usual = dtype == "float32" and array.size
     return values if usual or not array.ndim else content | {"values": values}
@@ -390,4 +392,6 @@ def descriptions_equal(before: Any, after: Any) -> bool:
         return all(descriptions_equal(before[key], after[key]) for key in before)
     if isinstance(before, list) and isinstance(after, list):
         return len(before) == len(after) and all(map(descriptions_equal, before, after))
+    if isinstance(before, bool) is not isinstance(after, bool):
+        return False
     return bool(before == after or (before != before and after != after))

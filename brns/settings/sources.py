@@ -34,6 +34,7 @@ from brns.settings.code import (
     get_qualified_name,
     get_source_text,
     is_user_code,
+    parse_source,
     read_module_assignments,
     read_source_with_digest,
 )
@@ -372,7 +373,7 @@ class UserCode:
         """
         if lines:
             self.made[path] = self.made.get(path, "") + lines
-            tree = ast.parse(lines)
+            tree = parse_source(lines)
             nodes = ast.walk(tree)
             self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             names = find_variables(tree, ast.Load)

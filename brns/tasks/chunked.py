@@ -110,6 +110,11 @@ class Chunked(Wrapper):
         """Why individuals failed, by genotype and key, until a record asks."""
         return {}
 
+    @functools.cached_property
+    def _workers_started(self) -> list[bool]:
+        """Not empty once a chunk is evaluated; before, workers may still start and import."""
+        return []
+
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         """The task's own evaluation, chunk by chunk; see `Task.evaluate`."""
         genotypes, n = np.asarray(genotypes), len(genotypes)
@@ -126,7 +131,14 @@ class Chunked(Wrapper):
             request = f"{self._evaluate_name} of {individuals}"
             if self.executor is not None:
                 packed = self._pickled_task
-                return self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
+                future = self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
+                if not isinstance(future, Future):
+                    raise TypeError(
+                        "its submit must give a concurrent.futures.Future; got a "
+                        f"{type(future).__module__}.{type(future).__name__}. Of a Dask client take "
+                        "client.get_executor(), or brns.Dask"
+                    )
+                return future
             if self.failures:
                 return _call_now(lambda: worker.evaluate_and_time(request, self.task, part, seed))
             return _call_now(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
@@ -165,7 +177,7 @@ class Chunked(Wrapper):
         waiting: dict[Future, range] = {}
         # Processes of ours see to their time themselves, and have started after the first chunk.
         timed = self.executor is not None and not isinstance(self.executor, ProcessThreads)
-        patience = self.timeout and self.timeout + START
+        patience = self.timeout and self.timeout + (0 if self._workers_started else START)
         try:
             for rows in chunks:
                 future = submit(rows)
@@ -174,13 +186,14 @@ class Chunked(Wrapper):
                 waiting[future] = rows
             while waiting:
                 done = wait(waiting, patience if timed else None, FIRST_COMPLETED).done
-                patience = self.timeout
                 if not done:
                     raise EvaluationError(
                         f"{self._evaluate_name}: no chunk was evaluated for "
                         f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
                         "brns.Processes would end it"
                     )
+                patience = self.timeout
+                self._workers_started.append(True)
                 for future in done:
                     for part in self._record_chunk_result(batch, waiting.pop(future), future):
                         waiting[submit(part)] = part

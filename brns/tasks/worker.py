@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 import multiprocessing
 import os
 import pickle
@@ -85,12 +86,20 @@ def pickle_registered_environments() -> list[bytes]:
     for spec in sys.modules["gymnasium"].registry.values():
         if not str(spec.entry_point).startswith("gymnasium."):
             with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
-                if str(spec.entry_point).startswith("__main__:"):  # another one in a worker
-                    spec = copy.copy(spec)
-                    name = spec.entry_point.partition(":")[2]
-                    spec.entry_point = getattr(sys.modules["__main__"], name)
+                spec = copy.copy(spec)
+                spec.entry_point = _find_in_main(spec.entry_point)
+                spec.additional_wrappers = tuple(
+                    dataclasses.replace(each, entry_point=_find_in_main(each.entry_point))
+                    for each in spec.additional_wrappers
+                )
                 pickled.append(cloudpickle.dumps(spec))
     return pickled
+
+
+def _find_in_main(entry_point: Any) -> Any:
+    """What an entry point names where it is of this program, which is another one in a worker."""
+    module, _, name = str(entry_point).partition(":")
+    return getattr(sys.modules["__main__"], name) if module == "__main__" else entry_point
 
 
 def cache_task(digest: str, content: bytes) -> list[str]:

@@ -62,7 +62,7 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, boxes)
     pitch = np.geomspace(0.03, 6.0, 2 * boxes + 1)[1::2]  # the middles of equal parts
     pitch *= np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow], 2)[:boxes]
     points = (np.concatenate([seen, probes]) - center) / 300
-    integers = np.asarray(state.grids.direction, float)
+    (integers,) = np.asarray(state.grids.direction, float)
     directions = np.concatenate([np.eye(d), integers / np.linalg.norm(integers, axis=0)], axis=1)
     cells = []
     for t in range(boxes):
@@ -118,7 +118,7 @@ def test_a_behavior_has_one_place_in_every_batch(embeddings):
     together = np.asarray(place(VisitCounts(), state, jnp.asarray(points)))
     alone = place(VisitCounts(), state, jnp.asarray(points[:1]))
     assert_array_equal(alone, together[:, :1])
-    integers = np.abs(np.asarray(state.grids.direction, int)).sum(axis=0)
+    integers = np.abs(np.asarray(state.grids.direction, int)).sum(axis=1)
     assert 0 < integers.min() <= integers.max() * 2048 < 2**24
 
 

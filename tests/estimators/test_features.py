@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import KEY, SEARCH, init, learned, novelty
+from learning import KEY, SEARCH, init, learned, novelty, people
 from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, VisitCounts
-from brns.estimators.features import Cosines, compute_cosine_and_sine
+from brns.estimators.features import (
+    Cosines,
+    compute_cosine_and_sine,
+    fit_frame_to_founders,
+    frame_from_box,
+)
 
 
 @settings(deadline=None)
@@ -44,6 +49,18 @@ def test_founders_are_learned_once_and_give_the_scale():
         scale = np.sqrt(founders.var(0).mean()) / 100
         assert_allclose(state.estimator.frame.scale, scale, rtol=1e-5)
         assert state.estimator.frame.wide == 1
+
+
+def test_a_founder_far_from_the_box_changes_nothing_unless_most_are():
+    space = Box([-1.0, -1.0], [1.0, 1.0])
+    points = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    frames = []
+    for outlier in (points[:0], np.full((20, 2), 1e6), np.full((60, 2), 1e6)):
+        founders = people(np.concatenate([points, outlier]))
+        frames.append(fit_frame_to_founders(frame_from_box(space), founders))
+    assert_allclose(frames[0].center, frames[1].center, rtol=1e-6)
+    assert_allclose(frames[0].scale, frames[1].scale, rtol=1e-6)
+    assert (np.asarray(frames[2].center) > 1e5).all()
 
 
 @pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])

@@ -101,6 +101,16 @@ def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
     points = np.array([[0.0], [1.0], [9.0]])
     novelty.learn(points, novelty.score(points, population=points))
     assert sorted(np.asarray(novelty.state.descriptor)[:, 0]) == [0, 9]
+    for choosing in ({"entry": "most_novel"}, {"threshold": 0.1}, {"removal": "least_novel"}):
+        with pytest.raises(ValueError, match=r"give it, as in learn\(descriptors, score"):
+            Novelty(brns.ArchiveKNN(**choosing), SPACE).learn([[0.0, 0.0]])
+
+
+def test_a_network_that_learned_what_is_too_far_says_so():
+    novelty = Novelty(brns.BehaviorRecognition(), SPACE)
+    novelty.learn([[0.0, 0.0]] * 40 + [[1e11, 1e11]])
+    with pytest.raises(ValueError, match=r"1 of 1 behaviors a novelty of NaN.*too far"):
+        novelty.score([[0.5, 0.5]])
 
 
 class Mine(Distance):

@@ -1,9 +1,12 @@
 """The user's own code: a run knows by which it was made,
 and goes on with other code only if it is told to."""
 
+import gc
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
 import pytest
@@ -15,6 +18,7 @@ import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summarize_run
 from brns.runs.metadata import read_sources
+from brns.settings.code import parse_source
 from brns.settings.edits import find_edits
 from brns.tasks import worker
 
@@ -654,3 +658,20 @@ def test_a_worker_that_imports_another_file_is_refused(written, edit):
     written(*edit)
     with pytest.raises(worker.WorkerError, match=r"here own.*(GAIN|moved) is other code"):
         worker.cache_task(*sent)
+
+
+def test_threads_may_read_code_while_python_collects_garbage():
+    """In Python 3.11 a thread that parses ends another's, as JAX frees its own between them."""
+    before = gc.get_threshold()
+
+    def give_way(*_):
+        time.sleep(0)
+
+    gc.callbacks.append(give_way)
+    gc.set_threshold(700)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(parse_source, ["x = [1, 2, 3]\n" * 1000] * 12))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(give_way)

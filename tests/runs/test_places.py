@@ -72,6 +72,9 @@ def test_a_tilde_is_the_home(tmp_path, monkeypatch):
         2,
     ]
     assert Record("~/run").path == tmp_path / "run"
+    for begin in (Record, brns.records, brns.resume, lambda path: brns.run(HOST, 1, out=path)):
+        with pytest.raises(RecordError, match=r"~no-such-user/run begins with a home .* in full"):
+            begin("~no-such-user/run")
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -232,6 +232,10 @@ def test_every_whole_number_of_a_box_has_an_equal_share_of_the_outputs(low, high
     outputs = np.linspace(-1, 1, 60 * n + 1)[:-1, None] + 1 / (60 * n)
     actions = taken(spaces.Box(low, high, (1,), np.int64), outputs).ravel()
     assert actions.tolist() == np.repeat(np.arange(low, high + 1), 60).tolist()
+    half = taken(spaces.Box(0, 4 * 10**9, (1,), np.int64), np.array([[0.0]]))
+    assert half == 2 * 10**9
+    endless = spaces.Box(-(2**31), 2**31 - 1, (1,), np.int32)
+    assert taken(endless, np.array([[-0.9], [0.9]])).ravel().tolist() == [-1, 1]
     rounded = taken(spaces.Box(low, high, (1,), np.int64), low + np.array([[0.6], [-9]]), False)
     assert rounded.ravel().tolist() == [low + 1, low]
 

@@ -273,7 +273,10 @@ def test_workers_start_and_import_outside_of_their_timeout_and_print_into_a_file
 def test_a_registered_class_of_the_script_is_sent_to_workers(monkeypatch):
     gymnasium = pytest.importorskip("gymnasium")
     monkeypatch.setattr(sys.modules["__main__"], "Registered", lambda: None, raising=False)
-    mine = gymnasium.envs.registration.EnvSpec("Mine-v0", "__main__:Registered")
+    wrapper = gymnasium.envs.registration.WrapperSpec("Registered", "__main__:Registered", {})
+    mine = gymnasium.envs.registration.EnvSpec(
+        "Mine-v0", "__main__:Registered", additional_wrappers=(wrapper,)
+    )
     monkeypatch.setitem(gymnasium.registry, "Mine-v0", mine)
     (spec,) = [
         each
@@ -281,6 +284,7 @@ def test_a_registered_class_of_the_script_is_sent_to_workers(monkeypatch):
         if each.id == "Mine-v0"
     ]
     assert callable(spec.entry_point)
+    assert callable(spec.additional_wrappers[0].entry_point)
     assert mine.entry_point == "__main__:Registered"
 
 
@@ -326,6 +330,24 @@ def test_an_executor_that_forks_is_refused_and_one_that_hangs_is_not_waited_for(
         slow = Chunked(Slow(), executor=executor, timeout=0.2)
         with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
             slow.evaluate(GENOTYPES, KEY)
+
+
+def test_the_first_chunk_alone_may_wait_for_its_worker_to_start():
+    """Later ones have `timeout` alone, whatever generation they are of."""
+    with ThreadPoolExecutor(2) as executor:
+        task = Chunked(Slow(), executor=executor, timeout=0.2, chunk=len(GENOTYPES))
+        task.evaluate(GENOTYPES, KEY)
+        with pytest.raises(EvaluationError, match="no chunk was evaluated for timeout="):
+            task.evaluate(GENOTYPES, KEY)
+
+
+def test_an_executor_that_gives_no_future_is_refused():
+    class Direct(Executor):
+        def submit(self, function, *arguments):
+            return function(*arguments)
+
+    with pytest.raises(EvaluationError, match=r"must give a concurrent.futures.Future; got a"):
+        Chunked(HostIdentity(), executor=Direct()).evaluate(GENOTYPES, KEY)
 
 
 def test_an_executor_that_gives_one_future_for_two_chunks_is_refused():

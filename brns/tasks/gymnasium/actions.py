@@ -91,6 +91,9 @@ def _make_chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n 
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
     discrete = not np.issubdtype(space.dtype, np.floating)  # bools too
     bounded = (low > -UNBOUNDED) & (high < UNBOUNDED)
+    if discrete:  # where the largest number of a type says that there is no bound, but of few bits
+        wide = np.iinfo(space.dtype) if space.dtype.itemsize >= 4 else None
+        bounded = wide is None or ((high < wide.max) & ((low > wide.min) | (wide.min == 0)))
     margin = discrete / 2  # so that each integer has an equal share
     least = np.where(bounded, low, -1.0) - margin
     half = (np.where(bounded, high, 1.0) + margin - least) / 2
