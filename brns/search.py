@@ -205,8 +205,8 @@ class NoveltySearch(eqx.Module):
                 self.estimator, self.task.behavior_space, founders, estimate
             )
         if not is_traced(population):
-            check_finite(0, make_initial_generation(population))
             check_descriptors_in_numeric_range(0, population, self.task.behavior_space)
+            check_finite(0, make_initial_generation(population))
         credit = self.mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
 

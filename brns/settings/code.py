@@ -14,8 +14,6 @@ import os
 import re
 import sys
 import sysconfig
-import textwrap
-import threading
 import types
 from collections.abc import Generator, Mapping
 from importlib.machinery import PathFinder
@@ -23,19 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from brns.settings.description import get_attribute_safely
+from brns.settings.parsing import get_source_text, parse_source
 
-_PARSING = threading.Lock()
 LIBRARY = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 INSTALLED = ("site-packages", "dist-packages")
 IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
-
-
-def parse_source(text: str) -> ast.Module:
-    """The syntax tree of a text, one thread at a time: Python 3.11's parser fails in several."""
-    with _PARSING:
-        return ast.parse(text)
 
 
 def is_user_code(thing: Any) -> bool:
@@ -74,13 +66,6 @@ def get_qualified_name(thing: Any) -> str:
     else:
         module = getattr(sys.modules.get(thing.__module__), "__dict__", {})
     return get_module_prefix(module) + thing.__qualname__
-
-
-def get_source_text(thing: Any) -> str:
-    """The source of a function's code or of a class; empty where there is none."""
-    with contextlib.suppress(OSError, TypeError, IndentationError, SyntaxError):
-        return textwrap.dedent(inspect.getsource(thing))
-    return ""
 
 
 def read_source_with_digest(function: types.FunctionType) -> str:

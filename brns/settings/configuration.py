@@ -3,14 +3,13 @@
 import ast
 import dataclasses
 import functools
-import inspect
 import itertools
 import json
-import textwrap
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from brns.settings.parsing import get_source_text, parse_source
 from brns.settings.parts import SettingsError, did_you_mean
 
 
@@ -99,11 +98,8 @@ def is_settable_type(hint: Any, functions: bool = False) -> bool:
 @functools.cache
 def _read_class_field_docstrings(part: type) -> dict[str, str]:
     """The string under each field of a class itself; none without a source in a file."""
-    try:
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
-    except (OSError, TypeError):
-        return {}
-    return read_field_docstrings(definition)
+    definitions = parse_source(get_source_text(part)).body
+    return read_field_docstrings(definitions[0]) if definitions else {}
 
 
 def read_field_docstrings(part: ast.AST) -> dict[str, str]:

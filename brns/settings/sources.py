@@ -32,9 +32,7 @@ from brns.settings.code import (
     find_variables,
     get_module_prefix,
     get_qualified_name,
-    get_source_text,
     is_user_code,
-    parse_source,
     read_module_assignments,
     read_source_with_digest,
 )
@@ -43,6 +41,7 @@ from brns.settings.description import (
     get_attribute_safely,
     part_to_json,
 )
+from brns.settings.parsing import get_source_text, parse_source
 from brns.settings.values import (
     PLAIN,
     Wrapped,

@@ -1,8 +1,6 @@
 """What a process does that evaluates for a search: it takes a task, and evaluates chunks."""
 
 import contextlib
-import copy
-import dataclasses
 import multiprocessing
 import os
 import pickle
@@ -79,27 +77,23 @@ def run_initializer(pickled: bytes | None) -> None:
 
 
 def pickle_registered_environments() -> list[bytes]:
-    """The environments that a program registered with Gymnasium, each pickled."""
+    """The environments that a program registered with Gymnasium, each pickled with what it names of
+    the program itself, which is another one in a worker.
+    """
     if "gymnasium" not in sys.modules:
         return []
-    pickled = []
+    main, pickled = vars(sys.modules["__main__"]), []
     for spec in sys.modules["gymnasium"].registry.values():
         if not str(spec.entry_point).startswith("gymnasium."):
+            entry_points = [
+                spec.entry_point,
+                *(each.entry_point for each in spec.additional_wrappers),
+            ]
+            texts = [text for text in entry_points if isinstance(text, str)]
+            names = [text.partition(":")[2] for text in texts if text.startswith("__main__:")]
             with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
-                spec = copy.copy(spec)
-                spec.entry_point = _find_in_main(spec.entry_point)
-                spec.additional_wrappers = tuple(
-                    dataclasses.replace(each, entry_point=_find_in_main(each.entry_point))
-                    for each in spec.additional_wrappers
-                )
-                pickled.append(cloudpickle.dumps(spec))
+                pickled.append(cloudpickle.dumps((spec, {name: main[name] for name in names})))
     return pickled
-
-
-def _find_in_main(entry_point: Any) -> Any:
-    """What an entry point names where it is of this program, which is another one in a worker."""
-    module, _, name = str(entry_point).partition(":")
-    return getattr(sys.modules["__main__"], name) if module == "__main__" else entry_point
 
 
 def cache_task(digest: str, content: bytes) -> list[str]:
@@ -118,8 +112,9 @@ def _load_and_check_task(content: bytes) -> Task:
 
         for environment in environments:
             with contextlib.suppress(Exception):  # of a module that is not here
-                spec = pickle.loads(environment)
+                spec, named = pickle.loads(environment)
                 gymnasium.registry[spec.id] = spec
+                vars(sys.modules["__main__"]).update(named)
     if other := find_mismatched_code(code, task):
         raise ImportError(
             f"here {', '.join(other)} is other code than the search's: a file was edited after the "

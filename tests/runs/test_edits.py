@@ -1,6 +1,7 @@
 """The user's own code: a run knows by which it was made,
 and goes on with other code only if it is told to."""
 
+import argparse
 import gc
 import os
 import subprocess
@@ -18,8 +19,8 @@ import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summarize_run
 from brns.runs.metadata import read_sources
-from brns.settings.code import parse_source
 from brns.settings.edits import find_edits
+from brns.settings.parsing import get_source_text, parse_source
 from brns.tasks import worker
 
 CODE = """
@@ -672,6 +673,7 @@ def test_threads_may_read_code_while_python_collects_garbage():
     try:
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(parse_source, ["x = [1, 2, 3]\n" * 1000] * 12))
+            list(threads.map(get_source_text, [argparse.ArgumentParser] * 12))
     finally:
         gc.set_threshold(*before)
         gc.callbacks.remove(give_way)
