@@ -77,12 +77,12 @@ def found(
     keys = jax.vmap(jax.random.key)(jnp.arange(seeds))
     step, state = jax.jit(jax.vmap(search.step)), jax.vmap(search.init)(keys)
     first, cells = np.full(seeds, np.inf), world("car").cells
-    visited = np.asarray(jax.vmap(cells.visited)(state.population))
+    visited = np.asarray(jax.vmap(cells.find_visited_cells)(state.population))
     first[np.asarray(state.population.solved).any(axis=1)] = 0
     for generation in range(1, generations + 1):
         state, made = step(state, keys)
         first[np.asarray(made.offspring.solved).any(axis=1) & np.isinf(first)] = generation
-        visited = visited | np.asarray(jax.vmap(cells.visited)(made.offspring))
+        visited = visited | np.asarray(jax.vmap(cells.find_visited_cells)(made.offspring))
     middle, covered = np.median(first), visited.sum(axis=1)
     return (
         f"{np.isfinite(first).sum()} of {seeds}",

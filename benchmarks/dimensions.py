@@ -144,7 +144,7 @@ def run(name: str, method: str, seed: int) -> tuple[np.ndarray, float, float]:
     people = brns.core.Population.from_descriptors(descriptors)._replace(
         genotype=jnp.asarray(genotypes)
     )
-    visited = there.cells.visited(people)
+    visited = there.cells.find_visited_cells(people)
     return descriptors, float(visited.sum()) / there.cells.reachable, seconds
 
 

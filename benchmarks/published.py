@@ -148,7 +148,7 @@ class Nearest(NamedTuple):
 
     centroids: jax.Array
 
-    def visited(self, individuals: Population) -> jax.Array:
+    def find_visited_cells(self, individuals: Population) -> jax.Array:
         squares = jnp.sum(self.centroids**2, axis=1)
         nearest = jnp.argmin(squares - 2 * individuals.descriptor @ self.centroids.T, axis=1)
         return jnp.zeros(len(self.centroids), bool).at[nearest].set(True)
@@ -183,7 +183,7 @@ def further(search, cells, state, visited, key):
     def generation(carry, _):
         state, visited = carry
         state, facts = search.step(state, key)
-        return (state, visited | cells.visited(facts.offspring)), None
+        return (state, visited | cells.find_visited_cells(facts.offspring)), None
 
     return jax.lax.scan(generation, (state, visited), length=STEP)[0]
 
@@ -195,7 +195,7 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
     search = NoveltySearch(task, estimator, INDIVIDUALS, INDIVIDUALS, mutate, founders=founders)
     key = jax.random.key(seed)
     state = search.init(key)
-    visited = cells.visited(state.population)
+    visited = cells.find_visited_cells(state.population)
     while True:
         state, visited = further(search, cells, state, visited, key)
         yield visited
@@ -210,7 +210,7 @@ def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
     worst = -task.genes * (BOUND + CENTER) ** 2
     ranges, dims = ((cells.low[0], cells.high[0]),) * 2, (cells.side,) * 2
     terms = peers.PeerConfig(np.zeros(task.genes), INDIVIDUALS, ranges, dims, worst, seed)
-    seen, visited = jax.jit(cells.visited), np.zeros(cells.side**2, bool)
+    seen, visited = jax.jit(cells.find_visited_cells), np.zeros(cells.side**2, bool)
     scheduler, key = PEERS[method](terms), jax.random.key(seed)
     evaluate = deterministic_jit(task.evaluate)
     for number in itertools.count(1):

@@ -21,7 +21,7 @@ from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.comparison.worlds import SUITE, World, world
 from brns.core import Population
 from brns.formatting import format_csv, read_csv
-from brns.metrics.saturation import SATURATED, Seen
+from brns.metrics.saturation import SATURATED, VisitedCells
 from brns.runs.files import write_bytes
 from brns.runs.seeds import compute_generations, count_parallel_batches
 from brns.search import NoveltySearch
@@ -42,7 +42,7 @@ class Followed:
     """A seed: the share of what is new, and the coverage, after each generation."""
 
     def __init__(self, one: World, search: NoveltySearch):
-        self.cells, self.seen = one.cells, Seen(search.task.behavior_space)
+        self.cells, self.seen = one.cells, VisitedCells(search.task.behavior_space)
         self.visited = np.zeros(one.cells.side**2, bool)
         self.new: list[float] = []
         self.covered: list[int] = []
@@ -51,7 +51,7 @@ class Followed:
         """At the founders, or at a generation's offspring."""
         self.visited[np.asarray(self.cells.find_cell_indices(born))] = True
         self.covered.append(int(self.visited.sum()))
-        self.new.append(self.seen.add_and_get_fraction_new(np.asarray(born.descriptor)))
+        self.new.append(self.seen.add_and_get_fraction_recent(np.asarray(born.descriptor)))
 
     def row(self, threshold: float) -> dict[str, Any]:
         """When less was new, and the share of coverage then; empty where it never was."""

@@ -36,7 +36,7 @@ from brns.checks.parts import (
     check_settings,
     check_spaces,
     explain_compile_errors,
-    read_jax_prng_config,
+    read_random_modes,
 )
 from brns.core import (
     Box,
@@ -49,7 +49,7 @@ from brns.core import (
     Selection,
     Task,
 )
-from brns.core.evaluation import check_shape, validate_evaluation
+from brns.core.evaluation import as_evaluation, check_shape
 from brns.core.failures import (
     copy_parents_where_failed,
     lower_failed_scores,
@@ -136,9 +136,7 @@ class NoveltySearch(eqx.Module):
     tournament: int = 1
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
-    _modes: tuple[str, ...] = eqx.field(
-        init=False, static=True, default_factory=read_jax_prng_config
-    )
+    _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_random_modes)
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -188,7 +186,7 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where no founder lives, or as many failed as there shall be.
         """
-        _check_key_and_state(self, key)
+        _check_modes_key_and_states(self, key)
         draw, evaluate, estimate = derive_keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
         try:
@@ -207,7 +205,7 @@ class NoveltySearch(eqx.Module):
         if not is_traced(population):
             check_descriptors_in_numeric_range(0, population, self.task.behavior_space)
             check_finite(0, make_initial_generation(population))
-        credit = self.mixture.initial_credit()
+        credit = self.mutate_as_mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
@@ -220,7 +218,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             The state after the generation, and who was born and who survived.
         """
-        _check_key_and_state(self, key, state)
+        _check_modes_key_and_states(self, key, state)
         if not self.task.traceable:
             return _step(self, state, key)
         with explain_compile_errors("task, estimator and select", self):  # what only lowering finds
@@ -236,11 +234,11 @@ class NoveltySearch(eqx.Module):
         Returns:
             Genotypes `(lambda, p)` with their parents and operators.
         """
-        _check_key_and_state(self, key, state)
+        _check_modes_key_and_states(self, key, state)
         space = self.task.genotype_space
         with explain_compile_errors("mutate", self.mutate):
             offspring = generate_offspring(
-                self.mixture, space, self.offspring_size, self.tournament, state, key
+                self.mutate_as_mixture, space, self.offspring_size, self.tournament, state, key
             )
         check_genotypes_in_box("mutate", self.mutate, offspring.genotype, space)
         return offspring
@@ -263,7 +261,7 @@ class NoveltySearch(eqx.Module):
             ValueError: where there are more or fewer offspring than were asked for, or those of
                 another state; where the evaluation is not one of them, or is not finite.
         """
-        _check_key_and_state(self, key, state)
+        _check_modes_key_and_states(self, key, state)
         if not isinstance(offspring, Offspring):
             raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
         n, genes = self.offspring_size, self.task.genotype_space.dimension
@@ -290,8 +288,8 @@ class NoveltySearch(eqx.Module):
                     f"{state.generation}, each once; got some of another state, or one twice"
                 )
         with explain_task_errors(self.task):
-            evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
-        settings = self.estimator, self.mixture, self.select, self.rescore_parents
+            evaluation = as_evaluation(evaluation, self.offspring_size, self.task)
+        settings = self.estimator, self.mutate_as_mixture, self.select, self.rescore_parents
         with explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
@@ -306,7 +304,7 @@ class NoveltySearch(eqx.Module):
         """
         n, space = self.population_size, self.task.genotype_space
         with explain_task_errors(self.task):
-            evaluation = validate_evaluation(self.task.evaluate(genotype, key), n, self.task)
+            evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
         lost = [genotype[:0]]
         while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
             rows = jnp.flatnonzero(evaluation.failed)
@@ -319,16 +317,18 @@ class NoveltySearch(eqx.Module):
                 )
             parents = living[jnp.arange(n) % len(living)]
             again = jax.random.fold_in(vary, len(lost))
-            mutants, *_ = self.mixture.vary(again, self.mixture.initial_credit(), parents, space)
+            mutants, *_ = self.mutate_as_mixture.vary(
+                again, self.mutate_as_mixture.initial_credit(), parents, space
+            )
             mutants = jnp.asarray(mutants, jnp.float32)[rows]
-            after = validate_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
+            after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
         return genotype, evaluation, jnp.concatenate(lost)
 
     @property
-    def mixture(self) -> MixedMutation:
+    def mutate_as_mixture(self) -> MixedMutation:
         """The variation operator; one that is no mixture as a mixture of one."""
         if isinstance(self.mutate, MixedMutation):
             return self.mutate
@@ -344,18 +344,20 @@ class NoveltySearch(eqx.Module):
             genotype = jnp.zeros((n, self.task.genotype_space.dimension))
             population = population._replace(genotype=genotype)
             estimator = init_state(self.estimator, space, key)
-            return SearchState(jnp.int32(0), population, estimator, self.mixture.initial_credit())
+            return SearchState(
+                jnp.int32(0), population, estimator, self.mutate_as_mixture.initial_credit()
+            )
 
         with explain_compile_errors("estimator", self.estimator):
             return eqx.filter_eval_shape(make, jax.random.key(0))
 
 
-def _check_key_and_state(search: NoveltySearch, key: Any, *states: Any) -> None:
+def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -> None:
     """Refuse what is no key, such as a seed, what is no state of this search, and modes of JAX that
     were not on when the search was made.
     """
     check_modes()
-    if changed := sorted({*search._modes} - {*read_jax_prng_config()}):
+    if changed := sorted({*search._modes} - {*read_random_modes()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "
             "random numbers would be drawn. Set it by jax.config.update, not by with, before the "
@@ -383,7 +385,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     check_descriptors_in_numeric_range(number, generation.offspring, search.task.behavior_space)
     check_finite(number, generation)
     check_offspring_ids(generation)
-    check_lineage(generation, len(search.mixture.operators))
+    check_lineage(generation, len(search.mutate_as_mixture.operators))
     check_survivors_distinct(search.select, generation.survivors)
 
 

@@ -13,7 +13,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summarize_run
 from brns.metrics.recorded import read_evaluated_column
-from brns.pictures.records import find_scene, uniformity_of_archive_or_novelty
+from brns.pictures.records import distance_to_uniform_of_archive_or_novelty, find_scene
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
@@ -45,7 +45,7 @@ def _of_paths(record: Record) -> dict[str, float]:
     space = paths.make_signature_space(record.behavior_space)
     deviations = zip(paths.TERMS, paths.signature_spread_of_record(record), strict=True)
     return {
-        "uniformity_visits": uniformity.uniformity_of_points(signed, space, paths.GRID),
+        "uniformity_visits": uniformity.distance_to_uniform_of_points(signed, space, paths.GRID),
         "reach": float(reach(record)[-1]),
         "areas": float(areas(record)[-1]),
         **{f"deviation_{term}": float(value) for term, value in deviations},
@@ -61,7 +61,7 @@ def _of_plane(record: Record) -> dict[str, float]:
                 row[f"coverage_{individuals}_at_{g}"] = float(shares[g])
         if shares[-1] == 1:
             row[f"full_coverage_{individuals}"] = float(np.argmax(shares == 1))
-    uniform = uniformity_of_archive_or_novelty(record)
+    uniform = distance_to_uniform_of_archive_or_novelty(record)
     finite = uniform[np.isfinite(uniform)]
     return row | {"uniformity_first": float(finite[0]), "uniformity_last": float(finite[-1])}
 
@@ -109,8 +109,8 @@ def curves(record: Record) -> dict[str, Curve]:
     every, kept = record.generations, record.generations_with_states
     cycles = cycling.cycling_of_record(record)
     shared = {
-        "parent_distance": (every, dynamics.parent_distance_of_record(record)),
-        "age": (every, dynamics.age_of_record(record)),
+        "parent_distance": (every, dynamics.survivors_parent_distance_of_record(record)),
+        "age": (every, dynamics.survivors_age_of_record(record)),
         "eta": (kept[:-1], cycles.eta),
         "kappa": (kept[:-1], cycles.kappa),
         "kappa_share": (kept[:-1], cycles.kappa_share),
@@ -118,12 +118,12 @@ def curves(record: Record) -> dict[str, Curve]:
     if find_scene(record).paths:
         return shared | {
             "coverage_signatures": (every, paths.signature_coverage_of_record(record)),
-            "uniformity_signatures": (every, paths.signature_uniformity_of_record(record)),
+            "uniformity_signatures": (every, paths.signature_distance_to_uniform_of_record(record)),
             "reach": (every, reach(record)),
             "areas": (every, areas(record)),
         }
     return shared | {
         "coverage_survivors": (every, coverage.coverage_of_record(record)),
         "coverage_evaluated": (every, coverage.coverage_of_record(record, individuals="evaluated")),
-        "uniformity": (kept, uniformity_of_archive_or_novelty(record)),
+        "uniformity": (kept, distance_to_uniform_of_archive_or_novelty(record)),
     }

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity
 
 from brns.core import Box, Evaluation, Generation, Population
-from brns.core.evaluation import validate_evaluation
+from brns.core.evaluation import as_evaluation
 from brns.core.population import concatenate_populations, take_rows
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
 )
 def test_a_column_that_is_none_is_named_with_what_it_holds(evaluation, message):
     with pytest.raises(ValueError, match=f"HostIdentity.evaluate of 2 genotypes .*{message}"):
-        validate_evaluation(evaluation, 2, HostIdentity())
+        as_evaluation(evaluation, 2, HostIdentity())
 
 
 @pytest.mark.parametrize("kind", [float, int, jnp.bfloat16, jnp.float8_e4m3fn, bool])
@@ -101,11 +101,11 @@ def test_numbers_of_any_kind_are_real(kind):
         descriptor.tolist(),
         np.ma.array(descriptor),
     ):
-        evaluation = validate_evaluation(Evaluation(column), 2, HostIdentity())
+        evaluation = as_evaluation(Evaluation(column), 2, HostIdentity())
         assert evaluation.descriptor.tolist() == [[0.0, 1.0], [1.0, 1.0]]
 
 
 @pytest.mark.parametrize("others", [(), (None, None, None)])
 def test_a_descriptor_alone_is_an_evaluation(others):
-    evaluation = validate_evaluation(Evaluation(np.zeros((2, 2)), *others), 2, HostIdentity())
+    evaluation = as_evaluation(Evaluation(np.zeros((2, 2)), *others), 2, HostIdentity())
     assert [column.tolist() for column in evaluation[1:]] == [[0.0, 0.0], [False] * 2, [False] * 2]

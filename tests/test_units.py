@@ -71,7 +71,7 @@ class Far(brns.LinearProjection):
         return evaluation._replace(descriptor=1e25 * evaluation.descriptor)
 
 
-def test_behaviors_beyond_float32_end_a_run_with_their_size(tmp_path):
+def test_behaviors_beyond_float32_end_a_run_with_a_word_about_the_task(tmp_path):
     raw = brns.BehaviorRecognition(width=4, divergence_steps=0, inputs="raw")
-    with pytest.raises(ValueError, match=r"estimator gave a novelty .* descriptors reach \d.*e\+2"):
+    with pytest.raises(ValueError, match=r"task gave \d behaviors .* farther than 1e\+12 widths"):
         brns.run(search(Far(), raw), 1, out=tmp_path / "run")

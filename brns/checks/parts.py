@@ -27,7 +27,7 @@ DRAWING_MODES = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
 
 
-def read_jax_prng_config() -> tuple[str, ...]:
+def read_random_modes() -> tuple[str, ...]:
     """Those modes as they are now."""
     return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in DRAWING_MODES)
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 from brns.checks.generations import explain_task_errors
 from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
-from brns.core.evaluation import validate_evaluation
+from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
@@ -54,7 +54,7 @@ def check_task(
     def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""] = key) -> Evaluation:
         with explain_task_errors(task), _report_raising_rows(task, batch, key):
             evaluation = task.evaluate(batch, key)
-        return validate_evaluation(evaluation, len(batch), task)
+        return as_evaluation(evaluation, len(batch), task)
 
     before, settings = UserCode(task).texts, part_to_json(task)
     first = evaluate(genotypes)

@@ -91,7 +91,7 @@ def run(
     if not searches:
         estimator = estimator or RECOMMENDED
     _check_names(experiment, estimator, changes)
-    from brns.cli.conclusion import conclude
+    from brns.cli.conclusion import print_conclusion
     from brns.cli.user_code import (
         add_workers,
         make_default_out,
@@ -118,7 +118,7 @@ def run(
                 name=estimator,
                 until=saturated if until else None,
             )
-        conclude(out, done, redraw=True)
+        print_conclusion(out, done, redraw=True)
 
 
 def _check_names(experiment: str, estimator: str | None, changes: Sequence[str]) -> None:
@@ -167,7 +167,7 @@ def resume(
 
     It ends in the same bits as a run that was never stopped.
     """
-    from brns.cli.conclusion import conclude
+    from brns.cli.conclusion import print_conclusion
     from brns.cli.user_code import add_workers, load_records, suggest_resume_command
     from brns.metrics.saturation import saturated
     from brns.runs import loop
@@ -180,7 +180,7 @@ def resume(
         typer.echo(
             f"{directory} has {completed} generations already; --generations makes it longer."
         )
-        return conclude(directory, done)
+        return print_conclusion(directory, done)
     experiment = done[0].search
     if workers and not isinstance(experiment.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
@@ -193,7 +193,7 @@ def resume(
                 accept_edits=accept_edits,
                 until=saturated if until else None,
             )
-        conclude(directory, done, redraw=True)
+        print_conclusion(directory, done, redraw=True)
 
 
 @app.command(name="fork")

@@ -17,7 +17,7 @@ from brns.metrics.measures import MEASURES, compute_mean_and_deviation, summariz
 from brns.metrics.saturation import SATURATED
 from brns.pictures.records import explain_omitted_figures, find_scene, group_by_method, label_method
 from brns.runs.files import RecordError
-from brns.runs.metadata import describe_origin
+from brns.runs.metadata import describe_fork
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.settings.differences import format_overrides
@@ -58,7 +58,7 @@ VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
 """limits, and what a number says below the first, between two, and from the last on"""
 
 
-def conclude(
+def print_conclusion(
     directory: Path, records: Sequence[Record], redraw: bool = False, details: bool = False
 ) -> None:
     """Print a table for each method, what it says, and how the runs ended, and draw the pictures
@@ -84,7 +84,7 @@ def conclude(
         cells = " x ".join(map(str, choose_grid_shape(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
     notes += map(_describe_failures, records)
-    notes += dict.fromkeys(describe_origin(record.metadata) for record in records)
+    notes += dict.fromkeys(describe_fork(record.metadata) for record in records)
     notes.append(explain_omitted_figures(records))
     spans: dict[str, float] = {}
     for record in records:

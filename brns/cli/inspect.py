@@ -9,7 +9,7 @@ import typer
 from brns.cli.options import Directories, Directory, Search
 from brns.cli.sources import Setting, read_settings_from_source, settings_of
 from brns.settings.configuration import settings
-from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, did_you_mean
+from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, suggest_name
 
 DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
 """the parts of a search that says nothing else"""
@@ -88,7 +88,7 @@ def list_(
         inner = (key for part in PARTS for key in settings_of(part))
         raise SettingsError(
             f"NAME must be one of {', '.join(current)}, or a setting; got "
-            f"{name!r}{did_you_mean(name, {*current, *searchs, *inner})}"
+            f"{name!r}{suggest_name(name, {*current, *searchs, *inner})}"
         )
     console.print(f"{setting} is a setting of what follows, as it is by default there:")
     if setting in searchs:
@@ -154,7 +154,7 @@ def show(
 
     Pictures that they lack are drawn.
     """
-    from brns.cli.conclusion import conclude, print_json
+    from brns.cli.conclusion import print_conclusion, print_json
     from brns.cli.listing import find_batches_below
     from brns.cli.user_code import load_records
 
@@ -164,7 +164,7 @@ def show(
         print_json([record for records in runs.values() for record in records])
         return
     for place, records in runs.items():
-        conclude(place, records, details=details)
+        print_conclusion(place, records, details=details)
 
 
 def figure(

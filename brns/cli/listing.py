@@ -20,7 +20,7 @@ from brns.cli.screen import console
 from brns.formatting import escape_control, format_number
 from brns.runs.store import NAME, Store
 from brns.settings.differences import format_overrides
-from brns.settings.parts import SettingsError, did_you_mean
+from brns.settings.parts import SettingsError, suggest_name
 
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 
@@ -172,7 +172,7 @@ def _check_column(option: str, name: str) -> None:
     if name not in RunLine._fields:
         raise SettingsError(
             f"{option} takes one of {', '.join(RunLine._fields)}; got "
-            f"{name!r}{did_you_mean(name, RunLine._fields)}"
+            f"{name!r}{suggest_name(name, RunLine._fields)}"
         )
 
 

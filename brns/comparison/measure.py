@@ -48,12 +48,12 @@ class MethodResult(NamedTuple):
     milliseconds: float
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
-    def at_fraction(self, fraction: float) -> Float[np.ndarray, " s"]:
+    def covered_at_run_fraction(self, fraction: float) -> Float[np.ndarray, " s"]:
         """The cells covered by each seed after a fraction of the run, one of POINTS."""
         return self.covered[:, POINTS.index(fraction)]
 
 
-def generations_at_fractions(generations: int) -> list[int]:
+def find_generations_at_fractions(generations: int) -> list[int]:
     """The generations at POINTS of a run."""
     return [max(1, round(point * generations)) for point in POINTS]
 
@@ -74,7 +74,7 @@ def run_method(
     generations = world.generations
     states = [search.init(jax.random.key(seed)) for seed in seeds]
     founders = stack_trees([state.population for state in states])
-    visited = np.array(_find_visited(world.cells, founders))
+    visited = np.array(_find_visited_of_each_seed(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
@@ -90,7 +90,7 @@ def run_method(
             if stop and stop.is_set():
                 raise CancelledError
             times.append(time.perf_counter())
-            visited |= np.asarray(_find_visited(world.cells, born))
+            visited |= np.asarray(_find_visited_of_each_seed(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
             if after and number in when:
@@ -103,7 +103,7 @@ def run_method(
         [unknown if peer else _mean_eta_and_kappa_share(matrix) for matrix in q]
     ).T
     return MethodResult(
-        covered=np.array(covered, np.float64)[generations_at_fractions(generations)].T,
+        covered=np.array(covered, np.float64)[find_generations_at_fractions(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,
@@ -138,8 +138,8 @@ def _iterate_peer_generations(
 
 
 @eqx.filter_jit
-def _find_visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
-    return jax.vmap(cells.visited)(individuals)
+def _find_visited_of_each_seed(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
+    return jax.vmap(cells.find_visited_cells)(individuals)
 
 
 def _mean_eta_and_kappa_share(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from brns.comparison.markdown import (
     format_command_and_provenance,
     format_table,
 )
-from brns.comparison.measure import KEPT, MethodResult, generations_at_fractions
+from brns.comparison.measure import KEPT, MethodResult, find_generations_at_fractions
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
@@ -76,7 +76,7 @@ def format_page(comparison: Comparison, folder: str) -> str:
         f"The share of what {reference} covers, ± the standard deviation over seeds, and in "
         "parentheses the share of seeds in which the method covers more, ties half. **Bold**: "
         "confirmed better; *italic*: confirmed worse.",
-        *(_format_share_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
+        *(_format_share_of_reference_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
         "η, and κ as a share: of the later generations, those in which what was visited became "
         f"novel again by 1 % of what it was (over at least {KEPT} generations of each run): the "
@@ -97,12 +97,12 @@ def format_page(comparison: Comparison, folder: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _format_share_table(comparison: Comparison, fraction: float) -> str:
+def _format_share_of_reference_table(comparison: Comparison, fraction: float) -> str:
     methods = dict.fromkeys(row.method for row in comparison.verdicts)
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.results.items():
         mean, deviation, _ = compute_mean_and_deviation(
-            facts[comparison.reference].at_fraction(fraction).tolist()
+            facts[comparison.reference].covered_at_run_fraction(fraction).tolist()
         )
         cells = [name, f"{mean:.0f} ± {deviation:.0f}"]
         for row in comparison.verdicts:
@@ -171,7 +171,7 @@ def draw_comparison(
             for method, facts in methods.items():
                 finite = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, finite] / world.cells.reachable
-                generations = np.array(generations_at_fractions(world.generations))[finite]
+                generations = np.array(find_generations_at_fractions(world.generations))[finite]
                 evaluations = world.population_size + world.offspring_size * generations
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
             notes[name] = draw_lines(ax, lines, most=1.0)

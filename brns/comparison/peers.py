@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from brns.comparison.worlds import Cells, select_last_two_dimensions
 from brns.core import Population, Task
-from brns.core.evaluation import validate_evaluation
+from brns.core.evaluation import as_evaluation
 from brns.core.population import make_individuals
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
@@ -47,7 +47,7 @@ class PeerConfig(NamedTuple):
     seed: int
 
     @property
-    def range_width(self) -> float:
+    def behavior_width(self) -> float:
         """The side of `ranges`, or of a square with their diagonal."""
         return float(np.linalg.norm(np.diff(self.ranges)) / np.sqrt(2))
 
@@ -71,7 +71,7 @@ class NoveltyCMA(eqx.Module):
             solution_dim=len(config.x0),
             measure_dim=len(config.ranges),
             k_neighbors=15,
-            novelty_threshold=self.threshold * config.range_width,
+            novelty_threshold=self.threshold * config.behavior_width,
             seed=config.seed,
         )
         return _make_cma_es_scheduler(config, self.sigma, "nov", archive)
@@ -92,7 +92,7 @@ class DensityDescent(eqx.Module):
     def __call__(self, config: PeerConfig) -> Any:
         from ribs.archives import DensityArchive
 
-        bandwidth = self.bandwidth * config.range_width
+        bandwidth = self.bandwidth * config.behavior_width
         archive = DensityArchive(
             measure_dim=len(config.ranges), bandwidth=bandwidth, seed=config.seed
         )
@@ -232,7 +232,7 @@ def _evaluate(
     task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""], number: Int[Array, ""]
 ) -> Population:
     n = len(genotypes)
-    evaluation = validate_evaluation(task.evaluate(genotypes, key), n, task)
+    evaluation = as_evaluation(task.evaluate(genotypes, key), n, task)
     return make_individuals(genotypes, evaluation, number * n, number)
 
 

@@ -110,10 +110,15 @@ def compare(
         LOG.warning("%s", few)
     _run_missing_jobs(jobs, workers or 2, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
-    answers = []
+    made = []
     for job in jobs:
         results[job.world.name][job.method], provenance = _read_result_and_provenance(job)
-        answers.append((job.method, provenance))
+        made.append((job, provenance))
+    answers = []
+    for job, provenance in made:
+        alike = all(other == provenance for each, other in made if each.method == job.method)
+        name = job.method if alike else f"{job.method} in {job.world.name}"
+        answers.append((name, provenance))
     reference = jobs[0].method
     comparison = Comparison(
         worlds={each.name: each for each in worlds},

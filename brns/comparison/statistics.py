@@ -59,10 +59,10 @@ def compare_to_reference(
     for fraction in FRACTIONS:
         raw, tests = [], []
         for world, methods in results.items():
-            theirs = methods[reference].at_fraction(fraction)
+            theirs = methods[reference].covered_at_run_fraction(fraction)
             for method, facts in methods.items():
                 if method != reference:
-                    ours = facts.at_fraction(fraction)
+                    ours = facts.covered_at_run_fraction(fraction)
                     mean, deviation, _ = compute_mean_and_deviation((ours / theirs.mean()).tolist())
                     raw.append((world, method, fraction, mean, deviation))
                     tests.append(compare_paired(ours, theirs))
@@ -132,7 +132,8 @@ class Comparison(NamedTuple):
         for world, methods in self.results.items():
             for method, facts in methods.items():
                 measures = {
-                    f"coverage_{round(100 * point)}": facts.at_fraction(point) for point in POINTS
+                    f"coverage_{round(100 * point)}": facts.covered_at_run_fraction(point)
+                    for point in POINTS
                 }
                 for name in ("first_solved", "eta", "kappa"):
                     measures[name] = getattr(facts, name)
@@ -155,11 +156,11 @@ class Comparison(NamedTuple):
         return [name for name in self.distinct_worlds if self.worlds[name].split != "tune"]
 
     @property
-    def summary(self) -> list[list[str]]:
-        """`summary_of` the distinct worlds."""
-        return self.summarize_worlds(self.distinct_worlds)
+    def coverage_table(self) -> list[list[str]]:
+        """`make_coverage_table` of the distinct worlds."""
+        return self.make_coverage_table(self.distinct_worlds)
 
-    def summarize_worlds(self, worlds: Sequence[str]) -> list[list[str]]:
+    def make_coverage_table(self, worlds: Sequence[str]) -> list[list[str]]:
         """Every method at the end of the run.
 
         Args:
@@ -177,7 +178,9 @@ class Comparison(NamedTuple):
         ratio = f"of {self.reference}'s (95 %)"
         lines = [["method", "coverage, evaluated", ratio, *of_worlds, outcome]]
         for method in self.results[worlds[0]]:
-            cells = {name: self.results[name][method].at_fraction(1.0) for name in worlds}
+            cells = {
+                name: self.results[name][method].covered_at_run_fraction(1.0) for name in worlds
+            }
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
@@ -195,7 +198,7 @@ class Comparison(NamedTuple):
         ]
         pairs = []
         for name, ours in cells.items():
-            pairs.append((ours, self.results[name][self.reference].at_fraction(1.0)))
+            pairs.append((ours, self.results[name][self.reference].covered_at_run_fraction(1.0)))
         share = f"{np.mean([row.share for row in ends]):.2f}"
         if len(self.seeds) > 1:
             share += " ({:.2f} to {:.2f})".format(*bootstrap_interval(pairs))
@@ -215,7 +218,7 @@ class Comparison(NamedTuple):
             worlds += f" ({len(self.distinct_worlds)} distinct)"
         over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
         title = f"Coverage of what was evaluated, in {worlds} {over}"
-        parts = [f"{title}; {self.mutation}.", format_table(self.summary)]
+        parts = [f"{title}; {self.mutation}.", format_table(self.coverage_table)]
         if 0 < len(self.untuned_worlds) < len(self.distinct_worlds):
             words = (
                 "the world"
@@ -223,7 +226,7 @@ class Comparison(NamedTuple):
                 else f"the {len(self.untuned_worlds)} worlds"
             )
             parts.append(f"Of these, {words} not used for tuning:")
-            parts.append(format_table(self.summarize_worlds(self.untuned_worlds)))
+            parts.append(format_table(self.make_coverage_table(self.untuned_worlds)))
         if few := tests and explain_too_few_seeds(seeds, tests):
             parts.append(f"{few}.")
         return "\n\n".join(parts)

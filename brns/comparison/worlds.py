@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.core import Box, Evaluation, Population, Task
 from brns.experiments import make_search
-from brns.settings.parts import SettingsError, did_you_mean, parts
+from brns.settings.parts import SettingsError, parts, suggest_name
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scale_position
 from brns.tasks.maze import DeceptiveMaze, RoomsMaze
@@ -67,7 +67,7 @@ class Cells(NamedTuple):
         row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
         return row[:, 0] * self.side + row[:, 1]
 
-    def visited(self, population: Population) -> Bool[Array, " cells"]:
+    def find_visited_cells(self, population: Population) -> Bool[Array, " cells"]:
         """The cells in which individuals lie; those who failed lie nowhere.
 
         Args:
@@ -194,7 +194,7 @@ def world(name: str) -> World:
     if name not in names:
         raise SettingsError(
             f"a world is one of {', '.join(dict.fromkeys(names))}; got "
-            f"{name!r}{did_you_mean(name, names)}"
+            f"{name!r}{suggest_name(name, names)}"
         )
     search = make_search(name)
     cells = _make_cells_over_box(search.task)

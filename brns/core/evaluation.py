@@ -9,7 +9,7 @@ from brns.core.contracts import Task
 from brns.core.population import Evaluation
 
 
-def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
+def as_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
     """The evaluation as float32 and bool columns of n rows; a `ValueError`, which names the task,
     where it is none of n genotypes.
 

@@ -37,10 +37,10 @@ def build_encoder(encoder: Callable[..., Any], weights: PyTree, depth: int) -> C
     """The user's encoder with the weights that `init_weights` gave, of the same depth."""
     others = []
 
-    def collect_non_weights(key: Key[Array, ""]) -> None:
+    def append_non_weights(key: Key[Array, ""]) -> None:
         others.append(eqx.filter(encoder(key, depth), _is_weight, inverse=True))
 
-    jax.eval_shape(collect_non_weights, jax.random.key(0))  # whose weights nobody needs
+    jax.eval_shape(append_non_weights, jax.random.key(0))  # whose weights nobody needs
     return eqx.combine(weights, others[0])
 
 

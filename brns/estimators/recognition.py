@@ -117,8 +117,8 @@ class BehaviorRecognition(eqx.Module):
         center = (space.low + space.high) / 2 if scaled else jnp.zeros_like(space.low)
         scale = (space.high - space.low) / 2 if scaled else jnp.ones_like(space.low)
         state = RecognitionState(target, predictor, (), center, scale)
-        predictor = self._diverge(state, space, key_diverge)
-        return state._replace(predictor=predictor, optimiser=self._make_adam.init(predictor))
+        predictor = self._drive_predictor_from_target(state, space, key_diverge)
+        return state._replace(predictor=predictor, optimiser=self._adam.init(predictor))
 
     def embed(
         self, state: RecognitionState, descriptors: Float[Array, "n d"]
@@ -143,7 +143,7 @@ class BehaviorRecognition(eqx.Module):
     ) -> RecognitionState:
         """Train xi1 on D, then forget D; see `NoveltyEstimator.update`."""
         (key_train,) = jax.random.split(key, 1)
-        predictor, optimiser = self._train(state, generation, key_train)
+        predictor, optimiser = self._train_predictor(state, generation, key_train)
         # Where Adam's state has overflowed its weights would not move again: novelty is NaN,
         # with which a run ends.
         finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
@@ -173,7 +173,7 @@ class BehaviorRecognition(eqx.Module):
         )
 
     @property
-    def _make_adam(self) -> optax.GradientTransformation:
+    def _adam(self) -> optax.GradientTransformation:
         return optax.flatten(
             optax.adam(self.learning_rate)
         )  # all weights as one vector: fewer, larger operations
@@ -196,7 +196,7 @@ class BehaviorRecognition(eqx.Module):
         newborn = jnp.arange(len(everyone.id)) >= len(generation.parents.id)
         return everyone.descriptor, (newborn | (born[0] == 1)) & ~everyone.failed, len(born)
 
-    def _train(
+    def _train_predictor(
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
     ) -> tuple[PyTree, optax.OptState]:
         """The weights after `epochs` passes over D, in batches of equal size."""
@@ -234,7 +234,7 @@ class BehaviorRecognition(eqx.Module):
             start = (i % steps) * rows
             order = jax.lax.dynamic_slice(orders, (i // steps, start), (1, rows))[0]
             weight = (start + jnp.arange(rows) < count).astype(jnp.float32)
-            change, optimiser = self._make_adam.update(
+            change, optimiser = self._adam.update(
                 jax.grad(mean_error)(predictor, order, weight), optimiser
             )
             return optax.apply_updates(predictor, change), optimiser
@@ -243,7 +243,9 @@ class BehaviorRecognition(eqx.Module):
             0, self.epochs * steps, descend, (state.predictor, state.optimiser)
         )
 
-    def _diverge(self, state: RecognitionState, space: Box, key: Key[Array, ""]) -> PyTree:
+    def _drive_predictor_from_target(
+        self, state: RecognitionState, space: Box, key: Key[Array, ""]
+    ) -> PyTree:
         """Gradient ascent on M over uniform behaviors, so that xi1 starts far from xi*."""
         adam, target = (
             optax.adam(self.divergence_learning_rate),

@@ -96,8 +96,8 @@ class Novelty:
                 "PopulationKNN remembers nothing: give the population among which behaviors are "
                 "novel, as in score(descriptors, population=descriptors)"
             )
-        rows = self._check_rows(descriptors)
-        living = rows[:0] if population is None else self._check_rows(population, "population")
+        rows = self._as_rows(descriptors)
+        living = rows[:0] if population is None else self._as_rows(population, "population")
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
@@ -123,7 +123,7 @@ class Novelty:
         Raises:
             ValueError: where a shape is another, a number is not finite, or an archive lacks it.
         """
-        rows = self._check_rows(descriptors)
+        rows = self._as_rows(descriptors)
         chooses = isinstance(self.estimator, ArchiveKNN) and (
             self.estimator.threshold is not None
             or self.estimator.entry == "most_novel"
@@ -214,7 +214,7 @@ class Novelty:
         novelty.state = restore_tree(novelty.state, leaves, path)
         return novelty
 
-    def _check_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
+    def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_modes()
         numbers = as_real_array(name, behaviors, "brns.Novelty needs")
         with np.errstate(over="ignore"):

@@ -226,7 +226,7 @@ def compute_eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     Returns:
         One number for each i but the last.
     """
-    q = _mask_past(q)
+    q = _fill_past_with_infinity(q)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (q / np.diag(q)[:, None])[:-1]
     later = np.triu(np.ones(ratio.shape, bool), 1)
@@ -249,7 +249,7 @@ def compute_kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray,
     Returns:
         A count for each i but the last.
     """
-    q = _mask_past(q)
+    q = _fill_past_with_infinity(q)
     after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
     again = after & (q > q.min(axis=1, keepdims=True) + epsilon)
     return again.sum(axis=1)[:-1].astype(np.float64)
@@ -287,7 +287,7 @@ def compute_regained_novelty(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-
     Returns:
         A share for each i but the last.
     """
-    r = _mask_past(r)
+    r = _fill_past_with_infinity(r)
     least = np.minimum.accumulate(r, axis=1)
     lived = np.maximum(np.diag(r), 1 / 2)[:, None]
     back = (r > least + MARGIN) & (r >= lived - MARGIN)
@@ -321,7 +321,7 @@ def compute_epsilon(points: Float[Numbers, "n e"]) -> float:
     return float(0.1 * np.median(np.concatenate(distances)))
 
 
-def _mask_past(q: Float[Numbers, "g g"]) -> Float[np.ndarray, "g g"]:
+def _fill_past_with_infinity(q: Float[Numbers, "g g"]) -> Float[np.ndarray, "g g"]:
     """Q, or R, infinite where j < i."""
     q = np.asarray(q, np.float64)
     upper = np.triu(np.ones(q.shape, bool))

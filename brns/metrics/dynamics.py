@@ -27,7 +27,7 @@ def compute_parent_distance(
     return np.ma.masked_where(parents < 0, distance).mean(axis=1).filled(np.nan)
 
 
-def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def survivors_age_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean age of the survivors of each generation of a run; figure 3c.
 
     Args:
@@ -39,7 +39,7 @@ def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
     return np.asarray(record.generations) - record.column("survivors.born").mean(axis=1)
 
 
-def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def survivors_parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean distance in behavior space from the survivors of each generation to their parents;
     figure 3b.
 

@@ -106,7 +106,7 @@ def to_dataframe(population: Population, search: NoveltySearch | None = None) ->
     for name, column in population._asdict().items():
         column = np.asarray(column)
         if name == "operator" and search is not None:
-            column = np.array([*search.mixture.names, None], object)[column]
+            column = np.array([*search.mutate_as_mixture.descriptions, None], object)[column]
         if column.ndim == 1:
             columns[name] = column
         else:

@@ -77,7 +77,7 @@ MEASURES = {
         "New",
         "of the places visited, at every scale, the share first visited in the last half of the "
         "run",
-        lambda record: saturation.fraction_new_of_record(record)[-1],
+        lambda record: saturation.fraction_recently_visited_of_record(record)[-1],
         "generations",
     ),
     "coverage_signatures": Measure(
@@ -90,19 +90,19 @@ MEASURES = {
         "Uniformity, signatures",
         "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean "
         "over generations",
-        lambda record: _average_known(paths.signature_uniformity_of_record(record)),
+        lambda record: _average_known(paths.signature_distance_to_uniform_of_record(record)),
         "paths",
     ),
     "age": Measure(
         "Age",
         "generations since birth, mean over the population and over generations 1 on",
-        lambda record: dynamics.age_of_record(record)[1:].mean(),
+        lambda record: dynamics.survivors_age_of_record(record)[1:].mean(),
         "generations",
     ),
     "parent_distance": Measure(
         "Distance to parent",
         "in behavior space, mean over the population and over generations 1 on",
-        lambda record: _average_known(dynamics.parent_distance_of_record(record)),
+        lambda record: _average_known(dynamics.survivors_parent_distance_of_record(record)),
         "generations",
     ),
     "eta": Measure(

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
 from brns.metrics.recorded import Numbers, Record, read_evaluated_column
-from brns.metrics.uniformity import uniformity_of_values
+from brns.metrics.uniformity import distance_to_uniform_of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
 TERMS = ("x", "y", "xx", "xy", "yx", "yy")
@@ -70,7 +70,7 @@ def signature_coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     return cumulative_coverage(generations, make_signature_space(record.behavior_space), GRID)
 
 
-def signature_uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def signature_distance_to_uniform_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """How far the novelty of each generation's survivors is from uniform over the cells that they
     occupy.
 
@@ -88,7 +88,7 @@ def signature_uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     distances = np.full(len(novelties), np.nan)
     for g, paths in enumerate(record.column("survivors.descriptor")):
         if novelties[g].any():
-            distances[g] = uniformity_of_values(
+            distances[g] = distance_to_uniform_of_values(
                 compute_path_signatures(paths), novelties[g], box, GRID
             )
     return distances

@@ -21,7 +21,7 @@ FAR = 1e9
 """widths of the box, beyond which all behaviors are in one place: their cells have no numbers"""
 
 
-class Seen:
+class VisitedCells:
     """The cells that a search has visited: of grids at every scale,
     each over a random plane of the behavior space.
 
@@ -37,7 +37,7 @@ class Seen:
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []
 
-    def add_and_get_fraction_new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
+    def add_and_get_fraction_recent(self, descriptors: Float[np.ndarray, "n d"]) -> float:
         """After one more generation: of the visited cells, the share first visited in the last half
         of all generations.
 
@@ -63,7 +63,7 @@ class Seen:
         return float((1 - before / now)[telling].mean()) if telling.any() else 1.0
 
 
-def fraction_new_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def fraction_recently_visited_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of what is new after each generation of a run.
 
     Args:
@@ -72,10 +72,10 @@ def fraction_new_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         From 0 to 1, from generation 0 on.
     """
-    seen = Seen(record.behavior_space)
+    seen = VisitedCells(record.behavior_space)
     return np.array(
         [
-            seen.add_and_get_fraction_new(rows)
+            seen.add_and_get_fraction_recent(rows)
             for rows in read_evaluated_column(record, "descriptor")
         ]
     )

@@ -76,7 +76,7 @@ def compare_paired(ours: Values, theirs: Values) -> Difference:
 
 
 def compare_shared_seeds(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Difference:
-    """`paired` over the seeds that both methods have.
+    """`compare_paired` over the seeds that both methods have.
 
     Args:
         ours: Numbers by seed.
@@ -153,7 +153,7 @@ def correct_differences(tests: Sequence[Difference]) -> list[Difference]:
         tests: All that stand in one table.
 
     Returns:
-        The same with `correct`'s p.
+        The same with p as `correct_testable_p` gives it.
     """
     p = correct_testable_p(
         [test.p for test in tests], [compute_least_p(test.seeds) for test in tests]

@@ -67,7 +67,7 @@ def coverage(points: Points, centres: Centres) -> float:
 
     Args:
         points: Behaviors of one run, `(n, d)`.
-        centres: Those that `tessellate` returns.
+        centres: Those that `make_tessellation` returns.
 
     Returns:
         A share in [0, 1].

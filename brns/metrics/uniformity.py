@@ -47,11 +47,11 @@ def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = Non
     return 0.0 if np.isnan(distance) else float(distance)
 
 
-def uniformity_of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
+def distance_to_uniform_of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
     """The distance to uniform of the number of points in each cell, such as an archive's
     descriptors.
 
-    The paper's table I must leave empty cells out, as `of_values` does: with its coverage of 4e-4
+    The paper's table I must leave empty cells out, as `distance_to_uniform_of_values` does: with its coverage of 4e-4
     the distance over the whole grid is above 0.99, and it prints 0.12.
 
     Args:
@@ -66,7 +66,7 @@ def uniformity_of_points(points: Points, box: Box, shape: Sequence[int]) -> floa
     return distance_to_uniform(counts, math.prod(shape))
 
 
-def uniformity_of_values(
+def distance_to_uniform_of_values(
     points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]
 ) -> float:
     """The distance to uniform of the mean value in each visited cell.
@@ -85,7 +85,7 @@ def uniformity_of_values(
     return distance_to_uniform(sums / np.bincount(where))
 
 
-def uniformity_of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
+def distance_to_uniform_of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells; figure 3f.
 
     Args:

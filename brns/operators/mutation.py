@@ -241,7 +241,7 @@ class MixedMutation(eqx.Module):
         return self.vary(key, self.initial_credit(), genotypes, box)[0]
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def descriptions(self) -> tuple[str, ...]:
         """What each operator is, such as `Crossover(points=2)`."""
         return tuple(short_repr(operator) for operator in self.operators)
 

@@ -14,7 +14,7 @@ from brns.pictures.records import Runs, group_by_method, has_map, label_method, 
 from brns.pictures.style import WIDTHS, Width, add_legend_below, add_title, house_style, make_figure
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
-from brns.settings.parts import did_you_mean
+from brns.settings.parts import suggest_name
 
 Panel = tuple[str, Any]
 """the label of a part of a figure, and what was gathered for it"""
@@ -167,7 +167,7 @@ def prepare_figure(
     if name not in FIGURES:
         names = [*FIGURES, *sorted(PAPER)]
         raise ValueError(
-            f"a figure is one of {', '.join(names)}; got {name!r}{did_you_mean(name, names)}"
+            f"a figure is one of {', '.join(names)}; got {name!r}{suggest_name(name, names)}"
         )
     options = {option: value for option, value in options.items() if value is not None}
     names = {*options} if over == "generations" else {*options, "over"}

@@ -17,10 +17,10 @@ from brns.metrics.recorded import read_evaluated_column, require_states
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import (
     Runs,
+    distance_to_uniform_of_archive_or_novelty,
     find_least_fitness,
     find_scene,
     group_by_method,
-    uniformity_of_archive_or_novelty,
 )
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
@@ -152,18 +152,22 @@ def gather_qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
 def gather_parent_distance(records: Runs) -> Curves:
     """The mean distance of survivors to their parents."""
     quantity = "distance to the parent in behavior space"
-    return _gather_curves(group_by_method(records), dynamics.parent_distance_of_record, quantity)
+    return _gather_curves(
+        group_by_method(records), dynamics.survivors_parent_distance_of_record, quantity
+    )
 
 
 def gather_age(records: Runs) -> Curves:
     """The mean age of survivors."""
-    return _gather_curves(group_by_method(records), dynamics.age_of_record, "age (generations)")
+    return _gather_curves(
+        group_by_method(records), dynamics.survivors_age_of_record, "age (generations)"
+    )
 
 
 def gather_uniformity(records: Runs) -> Curves:
     """The distance to uniform of archives, or of novelty, in the generations kept."""
     quantity = "Jensen–Shannon distance to uniform"
-    statistic = uniformity_of_archive_or_novelty
+    statistic = distance_to_uniform_of_archive_or_novelty
     curves = _gather_curves(
         group_by_method(records), statistic, quantity, lambda run: run.generations_with_states
     )

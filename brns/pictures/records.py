@@ -162,7 +162,7 @@ def find_least_fitness(records: Iterable[Record], what: str) -> float:
     return float(least)
 
 
-def uniformity_of_archive_or_novelty(record: Record) -> np.ndarray:
+def distance_to_uniform_of_archive_or_novelty(record: Record) -> np.ndarray:
     """Figure 3f of one run, in the generations kept; NaN where an archive is empty."""
     space = record.behavior_space
     cells = resolve_grid_shape(space, None)
@@ -170,9 +170,11 @@ def uniformity_of_archive_or_novelty(record: Record) -> np.ndarray:
     for generation in require_states(record, "uniformity"):
         entries = read_archive_entries(record, generation)
         if entries is None:
-            return uniformities.uniformity_of_record(record, cells)
+            return uniformities.distance_to_uniform_of_record(record, cells)
         points, _ = entries
         distances.append(
-            uniformities.uniformity_of_points(points, space, cells) if len(points) else np.nan
+            uniformities.distance_to_uniform_of_points(points, space, cells)
+            if len(points)
+            else np.nan
         )
     return np.array(distances)

@@ -65,7 +65,7 @@ class ActiveRun:
         failed: np.ndarray,
     ) -> "ActiveRun":
         """A new run, of which the founders are stored, with the genotypes of those who `failed`."""
-        store.make()
+        store.make_folders()
         metadata.write_metadata(store, facts)
         record = Record(store)
         record.search = search
@@ -111,7 +111,9 @@ class ActiveRun:
 
     def founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
-        return self._to_saved_generation(0, make_initial_generation(to_host(self.state.population)))
+        return self._copy_as_saved_generation(
+            0, make_initial_generation(to_host(self.state.population))
+        )
 
     def save(self, state: SearchState, generation: Generation) -> SavedGeneration:
         """Store a generation's facts. They survive this process, and from the next checkpoint on a
@@ -128,9 +130,9 @@ class ActiveRun:
             "survivors": generation.survivors._asdict(),
             "failed": len(ids),
         }
-        self.row = self.rows.summarize(number, tables)
+        self.row = self.rows.summarize_generation(number, tables)
         self.record.store.write_rows([self.row])
-        return self._to_saved_generation(number, generation)
+        return self._copy_as_saved_generation(number, generation)
 
     def checkpoint(self, state: SearchState) -> None:
         """Store the estimator's state, but for what it can count again, and have the disk confirm
@@ -156,7 +158,7 @@ class ActiveRun:
         session.ended, session.status, session.reason = metadata.format_time_now(), status, reason
         metadata.write_metadata(self.record.store, facts)
 
-    def _to_saved_generation(self, number: int, generation: Generation) -> SavedGeneration:
+    def _copy_as_saved_generation(self, number: int, generation: Generation) -> SavedGeneration:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 
@@ -164,7 +166,7 @@ class ActiveRun:
         """The rows of all generations that are stored, from 0 on."""
         for number in range(self.number + 1):
             tables = self.record.arrays("generations", number, self.rows.tables)
-            self.past_rows.append(self.rows.summarize(number, tables))
+            self.past_rows.append(self.rows.summarize_generation(number, tables))
         self.row = self.past_rows[-1]
 
     def _rewrite_progress(self) -> None:

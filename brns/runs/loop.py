@@ -88,7 +88,7 @@ def run(
         ValueError: where an argument or what a part gave is not what it should be.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    path, open_runs = _prepare(search, generations, out, seed, seeds, *settings)
+    path, open_runs = _begin_or_reopen(search, generations, out, seed, seeds, *settings)
     for _ in _run_with_bar(open_runs, until, progress, out is None):
         pass
     return records(path, search)
@@ -119,7 +119,7 @@ def generations(
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    _, open_runs = _prepare(search, generations, out, seed, seeds, *settings)
+    _, open_runs = _begin_or_reopen(search, generations, out, seed, seeds, *settings)
     steps = _run_with_bar(open_runs, None, progress, out is None)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
@@ -159,7 +159,7 @@ def resume(
     return records(path, search)
 
 
-def _prepare(
+def _begin_or_reopen(
     search: NoveltySearch,
     generations: SupportsIndex,
     out: str | os.PathLike | None,
@@ -236,7 +236,7 @@ def iterate_generations(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        changed = runs[0].record.metadata.changed_by_evaluations(runs[0].search)
+        changed = runs[0].record.metadata.find_and_ignore_changes_by_evaluations(runs[0].search)
         for run in runs:
             with room:
                 run.end(status, reason, changed)

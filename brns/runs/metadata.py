@@ -68,7 +68,7 @@ class Session(pydantic.BaseModel):
     provenance: dict[str, Any] = pydantic.Field(default_factory=collect_provenance)
     """the command, commit, machine, device and versions"""
 
-    def differences_here(self) -> dict[str, tuple[Any, Any]]:
+    def describe_differences_here(self) -> dict[str, tuple[Any, Any]]:
         """What of its machine, versions and options is otherwise here: name to both."""
         changed = find_differences(self.provenance, collect_provenance())
         return {name: both for name, both in changed.items() if name not in ALIKE}
@@ -145,7 +145,7 @@ class Metadata(pydantic.BaseModel):
             if name not in self.changing and not name.startswith(inner)
         }
 
-    def changed_by_evaluations(self, search: NoveltySearch) -> list[str]:
+    def find_and_ignore_changes_by_evaluations(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         source, settings = read_sources(search), self.find_different_settings(search)
         ignore_evaluation_changes(self.sources, source)
@@ -229,7 +229,7 @@ def read_metadata(store: Store) -> Metadata:
     return metadata
 
 
-def describe_origin(metadata: Metadata) -> str:
+def describe_fork(metadata: Metadata) -> str:
     """Where a fork comes from, in a sentence; empty for other runs."""
     if (forked := metadata.forked) is None:
         return ""

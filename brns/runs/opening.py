@@ -66,7 +66,7 @@ def begin_runs(
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
     """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
-    changed = facts[0].changed_by_evaluations(search)
+    changed = facts[0].find_and_ignore_changes_by_evaluations(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, failed), store in zip(facts, begun, stores, strict=True):

@@ -170,7 +170,7 @@ class Record:
     @property
     def began(self) -> datetime.datetime | None:
         """When the run was started; None of a fork that did not go on yet."""
-        spans = self._session_spans()
+        spans = self._session_times()
         return spans[0][0] if spans else None
 
     @property
@@ -178,19 +178,19 @@ class Record:
         """When the work on it ended; of a run that goes on, or was killed,
         when its last generation was saved.
         """
-        spans = self._session_spans()
+        spans = self._session_times()
         return spans[-1][1] if spans else None
 
     @property
     def seconds(self) -> float:
         """How long it took so far, the pauses between one session and the next not counted."""
-        return sum(((end - begin).total_seconds() for begin, end in self._session_spans()), 0.0)
+        return sum(((end - begin).total_seconds() for begin, end in self._session_times()), 0.0)
 
     @property
     def _sessions(self) -> list[metadata.Session]:
         return metadata.read_metadata(self.store).sessions
 
-    def _session_spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
+    def _session_times(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
         """When the work of each session began and ended."""
         return [
             self.store.parse_session_times(session.began, session.ended)
@@ -272,7 +272,10 @@ class Record:
 
     def state_without_estimator(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
-        credit, even = self.read_generation(number)["credit"], search.mixture.initial_credit()
+        credit, even = (
+            self.read_generation(number)["credit"],
+            search.mutate_as_mixture.initial_credit(),
+        )
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
@@ -290,15 +293,15 @@ class Record:
         Raises:
             RecordError: where the file is missing or damaged.
         """
-        return self.store.read(kind, number, self._seal(number), names)
+        return self.store.read(kind, number, self._make_seal(number), names)
 
     def write(
         self, kind: Kind, number: int, arrays: Mapping[str, Any], synced: bool = True
     ) -> None:
         """Store arrays of a generation, as `Store.write` does."""
-        self.store.write(kind, number, self._seal(number), arrays, synced)
+        self.store.write(kind, number, self._make_seal(number), arrays, synced)
 
-    def _seal(self, number: int) -> str:
+    def _make_seal(self, number: int) -> str:
         """Where the files of a generation belong; each says so within, and is read nowhere else."""
         return f"generation {number} of run {self.metadata.id}"
 
@@ -385,7 +388,7 @@ class Record:
     def made_elsewhere(self) -> bool:
         """Whether its last generations were made by other versions, options or another machine."""
         sessions = self._sessions
-        return bool(sessions and sessions[-1].differences_here())
+        return bool(sessions and sessions[-1].describe_differences_here())
 
     def to_dataframe(self) -> "pandas.DataFrame":
         """A data frame with a row for each generation: the columns of progress.csv, and the seed.
@@ -396,7 +399,10 @@ class Record:
         import pandas
 
         rows = Rows(self.behavior_space)
-        table = [rows.summarize(g, self.read_generation(g))._asdict() for g in self.generations]
+        table = [
+            rows.summarize_generation(g, self.read_generation(g))._asdict()
+            for g in self.generations
+        ]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
     def read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:

@@ -112,7 +112,7 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     # As `search.ask`, which wants a state with its estimator's: that is stored of few generations.
     parents = record.state_without_estimator(number - 1, search)
     again = generate_offspring(
-        search.mixture, space, search.offspring_size, search.tournament, parents, key
+        search.mutate_as_mixture, space, search.offspring_size, search.tournament, parents, key
     )
     facts = record.read_generation(number)
     return np.array(again.genotype), compare_with_stored(facts, again, space)
@@ -159,7 +159,7 @@ def _explain_difference(record: Any, number: int, like: Likeness) -> str:
     sessions = [part for part in metadata.sessions if part.after < number]
     if not sessions:
         return "another search, version or machine made the run that this is a fork of"
-    if changed := sessions[-1].differences_here():
+    if changed := sessions[-1].describe_differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
     if edited := find_edits(
         metadata.sources_of(number), read_sources(record.search), metadata.changing

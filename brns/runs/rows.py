@@ -9,7 +9,7 @@ import numpy as np
 
 from brns.core import Box
 from brns.metrics.coverage import choose_grid_shape, find_cells
-from brns.metrics.saturation import Seen
+from brns.metrics.saturation import VisitedCells
 
 
 class Row(NamedTuple):
@@ -50,9 +50,9 @@ class Rows:
         self.space, self.grid = space, choose_grid_shape(space)
         self.visited = {who: np.zeros(self.grid or 1, bool) for who in ("offspring", "survivors")}
         self.evaluations = self.solutions = self.failed = 0
-        self.seen = Seen(space)
+        self.seen = VisitedCells(space)
 
-    def summarize(self, number: int, tables: Mapping[str, Any]) -> Row:
+    def summarize_generation(self, number: int, tables: Mapping[str, Any]) -> Row:
         """The row of the next generation, whose counts and coverage are of all generations so far.
         Of the tables `offspring` and `survivors` have columns by name, and `failed` is a number.
         """
@@ -78,7 +78,7 @@ class Rows:
             fitness_max=float(fitness.max()),
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
-            new=self.seen.add_and_get_fraction_new(living),
+            new=self.seen.add_and_get_fraction_recent(living),
             coverage_evaluated=coverage["offspring"],
             coverage_survivors=coverage["survivors"],
             failed=self.failed,

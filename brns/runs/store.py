@@ -181,7 +181,7 @@ class Store:
         """Where a generation's file of a kind is."""
         return self.path / kind / f"{number:06d}.npz"
 
-    def make(self) -> None:
+    def make_folders(self) -> None:
         """Make the directory, where there is none."""
         self._make_folder(self.path)
 

@@ -210,13 +210,11 @@ def extract_assignments(text: str, name: str) -> str:
     with contextlib.suppress(SyntaxError):
         tree = parse_source(text)
         block = tree.body[0] if [*map(type, tree.body)] == [ast.ClassDef] else tree
-        return "".join(
-            f"{ast.unparse(each)}\n" for each in _find_assignment_statements(block, name)
-        )
+        return "".join(f"{ast.unparse(each)}\n" for each in _find_changing_statements(block, name))
     return ""
 
 
-def _find_assignment_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
+def _find_changing_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
     """The statements that assign a name, a part of what it names, or call a method of it; also
     within an `if`, but in no function or class; of a `for` or a `with` the first line.
     """
@@ -231,7 +229,7 @@ def _find_assignment_statements(block: ast.AST, name: str) -> Generator[ast.stmt
             changed = {*find_variables(line, ast.Store), *_find_changed_in_part(line)}
             if name in changed and not only_declared:
                 yield line
-        yield from _find_assignment_statements(node, name)
+        yield from _find_changing_statements(node, name)
 
 
 def _find_changed_in_part(statement: ast.stmt) -> Generator[str, None, None]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from brns.settings.parsing import get_source_text, parse_source
-from brns.settings.parts import SettingsError, did_you_mean
+from brns.settings.parts import SettingsError, suggest_name
 
 
 def settings(part: Any) -> dict[str, tuple[Any, str]]:
@@ -39,7 +39,7 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     for key, value in changes.items():
         if key not in fields:
             none = "none that can be set; fields of a dataclass or an equinox.Module can"
-            has = f"{did_you_mean(key, fields)} It has: {', '.join(fields) or none}"
+            has = f"{suggest_name(key, fields)} It has: {', '.join(fields) or none}"
             problems.append(f"{name} has no setting {key!r}{has}")
             continue
         hint, meaning = fields[key]

@@ -131,12 +131,12 @@ def find_part(what: str, name: str, *kinds: Kind) -> Part:
     if name not in candidates:
         raise SettingsError(
             f"{what} must be one of {', '.join(candidates)}; got "
-            f"{name!r}{did_you_mean(name, candidates)}"
+            f"{name!r}{suggest_name(name, candidates)}"
         )
     return candidates[name]
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+def suggest_name(name: str, candidates: Iterable[str]) -> str:
     """`; did you mean epochs?` if a known name is similar, otherwise a full stop."""
     matches = difflib.get_close_matches(name, list(candidates), n=1)
     return f"; did you mean {matches[0]}?" if matches else "."

@@ -51,7 +51,7 @@ class MountainCar(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """How far the cars of n policies came; see `Task.evaluate`."""
-        n, genotypes = len(genotypes), cpu.pad_rows(genotypes)
+        n, genotypes = len(genotypes), cpu.pad_to_16_rows(genotypes)
         layers = POLICY.layers(genotypes)
 
         def advance(car, layers):

@@ -219,7 +219,7 @@ class Chunked(Wrapper):
         """Write down what became of a chunk; the rows of one that failed are evaluated again."""
         try:
             asked = self.chunk if self.task.traceable and self.chunk else len(rows)
-            batch.fill(rows, future.result(), asked, bool(self.failures))
+            batch.fill_rows(rows, future.result(), asked, bool(self.failures))
         except EvaluationError as error:
             if not self.failures:
                 error.add_note(SKIP)
@@ -227,7 +227,7 @@ class Chunked(Wrapper):
             if len(rows) > 1:
                 return [range(row, row + 1) for row in rows]
             notes = getattr(error, "__notes__", [])
-            batch.fail(rows[0], "\n".join([str(error), *notes]))
+            batch.mark_failed(rows[0], "\n".join([str(error), *notes]))
         most = max(FEW, math.floor(self.failures * batch.size))
         if self.failures and len(batch.reasons) > most:
             raise EvaluationError(
@@ -254,7 +254,9 @@ class Batch:
             np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
         )
 
-    def fill(self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool) -> None:
+    def fill_rows(
+        self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool
+    ) -> None:
         """What a task said of these rows and maybe others, of as many as were `asked` for; with
         `finite`, what is no finite number, or too far from the space, has failed.
         """
@@ -276,9 +278,11 @@ class Batch:
             )
             for row in rows.start + np.flatnonzero(~sound & ~np.asarray(part.failed)):
                 numbers = np.append(self.columns.descriptor[row], self.columns.fitness[row])
-                self.fail(int(row), f"a descriptor or fitness not finite or too far: {numbers}")
+                self.mark_failed(
+                    int(row), f"a descriptor or fitness not finite or too far: {numbers}"
+                )
 
-    def fail(self, row: int, text: str) -> None:
+    def mark_failed(self, row: int, text: str) -> None:
         self.columns.failed[row] = True
         self.reasons[row] = text
 

@@ -141,7 +141,7 @@ class JaxEnvironmentTask(eqx.Module):
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
-            action = _one_hot(action, num_values) if num_values else action
+            action = _one_hot_of_each_group(action, num_values) if num_values else action
             state = _check_step(self.env, self.env.step(state, action))
             reward = jnp.where(done, 0.0, _as_scalar("a state's reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
@@ -223,7 +223,9 @@ def _as_scalar(name: str, value: Any) -> Array:
     return array.reshape(())
 
 
-def _one_hot(outputs: Float[Array, " a"], num_values: tuple[int, ...]) -> Float[Array, " a"]:
+def _one_hot_of_each_group(
+    outputs: Float[Array, " a"], num_values: tuple[int, ...]
+) -> Float[Array, " a"]:
     """1 for the largest of each group, 0 for the others."""
     groups = jnp.split(outputs, np.cumsum(num_values)[:-1])
     return jnp.concatenate([jax.nn.one_hot(group.argmax(), len(group)) for group in groups])

@@ -7,7 +7,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation, Task
-from brns.core.evaluation import validate_evaluation
+from brns.core.evaluation import as_evaluation
 
 INDIVIDUALS = PartitionSpec("individuals")
 
@@ -81,4 +81,4 @@ class Sharded(Wrapper):
 
     def _evaluate_part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         evaluation = self.task.evaluate(genotypes, key)
-        return validate_evaluation(evaluation, len(genotypes), self.task)
+        return as_evaluation(evaluation, len(genotypes), self.task)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
-from brns.core.evaluation import validate_evaluation
+from brns.core.evaluation import as_evaluation
 from brns.settings.edits import find_mismatched_code
 
 MARKED = "the task said so, by Evaluation.failed"
@@ -189,5 +189,5 @@ def evaluate_chunk(task: Task, genotypes: np.ndarray, key_data: KeyData) -> Eval
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(key_data[0]), impl=key_data[1])
     evaluation = _evaluate_jit(task, rows, key) if task.traceable else task.evaluate(rows, key)
-    evaluation = validate_evaluation(evaluation, len(rows), task)
+    evaluation = as_evaluation(evaluation, len(rows), task)
     return Evaluation(*map(np.asarray, evaluation))

@@ -19,7 +19,7 @@ from worlds import HostIdentity, Identity
 
 import brns
 from brns.comparison import page
-from brns.comparison.measure import POINTS, MethodResult, generations_at_fractions, run_method
+from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
 from brns.comparison.statistics import Comparison, bootstrap_interval, compare_to_reference
 from brns.comparison.worlds import SUITE, Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
@@ -82,7 +82,9 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
         for points in read_evaluated_column(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
-        assert_array_equal(facts.covered[seed], np.array(covered)[generations_at_fractions(12)])
+        assert_array_equal(
+            facts.covered[seed], np.array(covered)[find_generations_at_fractions(12)]
+        )
         solved = [g for g, rows in enumerate(read_evaluated_column(record, "solved")) if rows.any()]
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
@@ -237,7 +239,7 @@ def test_the_picture_has_evaluations_the_looks_and_the_width_that_is_asked_for(c
     figure = page.draw_comparison(compared.worlds, compared.results, width="column")
     assert figure.get_figwidth() == 3.5
     _, archive = figure.axes[0].lines
-    assert_array_equal(archive.get_xdata(), 8 + 6 * np.array(generations_at_fractions(12)))
+    assert_array_equal(archive.get_xdata(), 8 + 6 * np.array(find_generations_at_fractions(12)))
     assert (archive.get_label(), archive.get_color()) == ("archive", LOOKS["archive"].color)
 
 
@@ -297,7 +299,11 @@ def test_share_effect_and_test_by_hand():
     assert ours.p == pytest.approx(2 * 2 / 2**7)
     assert ours.outcome == "better"
     assert (same.share, same.effect, same.p, same.outcome) == (1, 0.5, 1, "undecided")
-    fewer = {"w": {name: fake(facts.at_fraction(1.0)[:6]) for name, facts in found["w"].items()}}
+    fewer = {
+        "w": {
+            name: fake(facts.covered_at_run_fraction(1.0)[:6]) for name, facts in found["w"].items()
+        }
+    }
     assert compare_to_reference(fewer, "archive")[-1].outcome == "not tested (n = 6)"
     fewer["w"].pop("same")
     assert compare_to_reference(fewer, "archive")[-1].outcome == "better"
@@ -327,12 +333,12 @@ def tabled(shares, seeds=10):
 
 def test_the_table_counts_a_world_once():
     found = tabled({"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0})
-    head, archive, every = found.summary
+    head, archive, every = found.coverage_table
     assert head[1:3] == ["coverage, evaluated", "of archive's (95 %)"]
     covered = np.mean([104.5 / reachable for reachable in (533, 400, 400)])
     assert archive == ["archive", f"{covered:.1%}", "", "", ""]
     assert every[2:] == ["1.10 (1.10 to 1.10)", "1.00 to 1.20", "2 / 0 / 1"]
-    untouched = found.summarize_worlds(found.untuned_worlds)[-1]
+    untouched = found.make_coverage_table(found.untuned_worlds)[-1]
     assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
     assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"
@@ -340,13 +346,18 @@ def test_the_table_counts_a_world_once():
 
 def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
     found = tabled({"arm": 1.1}, seeds=5)
-    assert found.summary[-1] == ["ours", "21.1%", "1.10 (1.10 to 1.10)", "not tested (n = 5)"]
+    assert found.coverage_table[-1] == [
+        "ours",
+        "21.1%",
+        "1.10 (1.10 to 1.10)",
+        "not tested (n = 5)",
+    ]
     assert "5 seeds are too few to test; 6 are enough." in f"{found}"
     one = tabled({"arm": 1.1}, seeds=1)
-    assert one.summary[-1][2] == "1.10"
+    assert one.coverage_table[-1][2] == "1.10"
     assert "1 seed is too few to test; 6 are enough." in f"{one}"
     assert "in 1 world of one seed;" in f"{one}"
-    assert tabled({"arm": 1.1, "car": 1.1}, seeds=5).summary[-1][-1] == "not tested (n = 5)"
+    assert tabled({"arm": 1.1, "car": 1.1}, seeds=5).coverage_table[-1][-1] == "not tested (n = 5)"
     assert "too few" not in f"{tabled({'arm': 1.1}, seeds=6)}"
 
 
@@ -358,8 +369,8 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     drawn = anyone._replace(genotype=genotypes, descriptor=picture.descriptor)
     assert_allclose(compute_arm_tip(drawn), plain.descriptor)
     there = anyone._replace(genotype=genotypes, descriptor=plain.descriptor)
-    reached = world("arm").cells.visited(there)
-    assert_array_equal(world("arm-picture").cells.visited(drawn), reached)
+    reached = world("arm").cells.find_visited_cells(there)
+    assert_array_equal(world("arm-picture").cells.find_visited_cells(drawn), reached)
 
 
 def test_the_suites_worlds_and_their_names():

@@ -10,7 +10,7 @@ from worlds import HostIdentity
 
 import brns
 from brns.comparison import peers
-from brns.comparison.measure import generations_at_fractions, run_method
+from brns.comparison.measure import find_generations_at_fractions, run_method
 from brns.comparison.run import _pair_estimators_with_operators
 from brns.comparison.worlds import Cells, make_world_of_task
 
@@ -114,7 +114,9 @@ def test_a_peer_covers_what_a_loop_of_pyribs_covers(name, scheduler):
     facts = run_method(own, make_world_of_task(own.task, 8, GENERATIONS, CELLS), [SEED], peer=peer)
     founders = own.init(jax.random.key(SEED)).population
     covered = literal(scheduler(np.asarray(founders.fitness)), np.asarray(founders.genotype))
-    assert_array_equal(facts.covered[0], np.array(covered)[generations_at_fractions(GENERATIONS)])
+    assert_array_equal(
+        facts.covered[0], np.array(covered)[find_generations_at_fractions(GENERATIONS)]
+    )
     assert covered[0] < covered[-1]
 
 

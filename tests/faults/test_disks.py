@@ -20,7 +20,7 @@ from brns.runs.loop import generations, resume, run
 
 @pytest.fixture
 def half(tmp_path):
-    """The run `with_weights`, stopped after generation 5."""
+    """The run of `whole`, stopped after generation 5."""
     for saved in generations(SEARCH, 10, out=tmp_path / "half", seed=7, checkpoint_every=3):
         if saved.number == 5:
             break

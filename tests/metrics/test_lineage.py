@@ -32,7 +32,7 @@ def test_ancestors_are_those_of_both_parents_or_of_one_line():
 
 def test_parents_are_found_where_somebody_failed_before():
     """4 is 3 away from its parent 0, and 5 is 4 away from 4."""
-    distances = dynamics.parent_distance_of_record(history())
+    distances = dynamics.survivors_parent_distance_of_record(history())
     np.testing.assert_array_equal(distances, [np.nan, np.nan, 3.5])
 
 

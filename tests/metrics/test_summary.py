@@ -34,10 +34,10 @@ FACTS = {
 
 def test_ages_and_distances_to_parents_by_hand():
     """Generation 1: ages 1 and 0. Generation 2: ages 1 and 0 again, of others."""
-    assert_array_equal(dynamics.age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
+    assert_array_equal(dynamics.survivors_age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
     # Founders have no parent. From (3, 4) to its dead parent (3, 0) it is 4, from (5.5, 4) to (3,
     # 4) it is 2.5.
-    found = dynamics.parent_distance_of_record(FakeRecord(family()))
+    found = dynamics.survivors_parent_distance_of_record(FakeRecord(family()))
     assert_allclose(found, [np.nan, 4.0, (4 + 2.5) / 2])
 
 

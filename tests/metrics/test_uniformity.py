@@ -33,17 +33,19 @@ def test_occupancy_and_values_of_cells_by_hand():
     """Cells of 3 x 3: two points in one, one in another, one outside, of its border cell."""
     points = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 1.0], [9.0, -9.0]])
     expected = jensenshannon([2, 2, 0, 0], np.ones(4), base=2)
-    assert uniformity.uniformity_of_points(points, BOX, (2, 2)) == pytest.approx(expected)
+    assert uniformity.distance_to_uniform_of_points(points, BOX, (2, 2)) == pytest.approx(expected)
     # Means 2 and 6 in the two visited cells of four.
     points, values = np.array([[1.0, 1.0], [5.0, 5.0], [2.0, 1.0]]), np.array([1.0, 6.0, 3.0])
     expected = jensenshannon([2, 6], [1, 1], base=2)
-    assert uniformity.uniformity_of_values(points, values, BOX, (2, 2)) == pytest.approx(expected)
+    assert uniformity.distance_to_uniform_of_values(points, values, BOX, (2, 2)) == pytest.approx(
+        expected
+    )
 
 
 def test_novelty_over_a_grid_of_each_state_kept():
     """Centers 1, 3 and 5 along x; a large state makes novelty even."""
     record = FakeRecord(family(), {0: jnp.float32(0), 2: jnp.float32(1e6)}, AlongX())
-    first, second = uniformity.uniformity_of_record(record, (3, 1))
+    first, second = uniformity.distance_to_uniform_of_record(record, (3, 1))
     assert first == pytest.approx(jensenshannon([1, 3, 5], np.ones(3), base=2))
     assert second < 1e-5
 
@@ -53,4 +55,4 @@ def test_what_has_no_uniformity_is_refused():
         with pytest.raises(ValueError, match="archive empty"):
             uniformity.distance_to_uniform(np.array(weights))
     with pytest.raises(ValueError, match="--checkpoint-every 1"):
-        uniformity.uniformity_of_record(FakeRecord(family()), (2, 2))
+        uniformity.distance_to_uniform_of_record(FakeRecord(family()), (2, 2))

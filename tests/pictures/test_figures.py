@@ -38,9 +38,9 @@ def copied(record, path):
 
 CURVES = {
     "coverage": lambda record: coverage.coverage_of_record(record, (6, 6)),
-    "age": dynamics.age_of_record,
-    "parent-distance": dynamics.parent_distance_of_record,
-    "uniformity": lambda record: uniformity.uniformity_of_record(record, (6, 6)),
+    "age": dynamics.survivors_age_of_record,
+    "parent-distance": dynamics.survivors_parent_distance_of_record,
+    "uniformity": lambda record: uniformity.distance_to_uniform_of_record(record, (6, 6)),
     "eta": lambda record: cycling.cycling_of_record(record).eta,
     "kappa": lambda record: cycling.cycling_of_record(record).kappa,
     "kappa-share": lambda record: cycling.cycling_of_record(record).kappa_share,
@@ -100,7 +100,7 @@ def test_the_archive_and_its_uniformity_are_those_of_its_entries(archived, near,
     assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
     distances = [row["value"] for row in pictures.data("uniformity", record)]
     assert np.isnan(distances[0])  # before the first generation the archive is empty
-    expected = uniformity.uniformity_of_points(entries, record.behavior_space, (6, 6))
+    expected = uniformity.distance_to_uniform_of_points(entries, record.behavior_space, (6, 6))
     assert distances[-1] == pytest.approx(expected)
     with pytest.raises(ValueError, match="no archive"):
         draw("archive", near[0], ax=ax)
@@ -247,7 +247,7 @@ def ant_run(path, seed, reach):
     people, estimator = eqx.filter_jit(init_and_score_founders)(
         search.estimator, space, people, key
     )
-    state = SearchState(jnp.int32(0), people, estimator, search.mixture.initial_credit())
+    state = SearchState(jnp.int32(0), people, estimator, search.mutate_as_mixture.initial_credit())
     return ActiveRun.begin(Store(path), facts, search, state, np.zeros((0, 608))).record
 
 

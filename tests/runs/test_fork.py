@@ -12,7 +12,7 @@ from searches import HOST
 from worlds import HostIdentity, Identity
 
 from brns import ArchiveKNN, Box, PolynomialMutation, Record, RecordError, fork, resume, run
-from brns.runs.metadata import describe_origin
+from brns.runs.metadata import describe_fork
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(source).items()
         told = f"Forked from {source} after generation {at}: nothing changed."
-        assert describe_origin(record.metadata) == told
+        assert describe_fork(record.metadata) == told
     assert contents(source) == before
 
 
@@ -66,7 +66,7 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     (genotypes,) = record.column("offspring.genotype", [7])
     rows = [parents.id.tolist().index(parent) for parent in named]
     assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
-    assert "mutate.rate was 0.5 and is 0.0" in describe_origin(record.metadata)
+    assert "mutate.rate was 0.5 and is 0.0" in describe_fork(record.metadata)
     assert record.metadata.forked.id == source.metadata.id
 
 

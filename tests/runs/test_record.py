@@ -199,5 +199,5 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
         for number, points in enumerate([founders, [[0.99] * box.dimension]]):
             born = to_host(Population.from_descriptors(points, number, 3 * number))._asdict()
             tables = {"offspring": born, "survivors": born, "failed": 0}
-            values.append(rows.summarize(number, tables).coverage_evaluated)
+            values.append(rows.summarize_generation(number, tables).coverage_evaluated)
         assert_allclose(np.array(values, float), expected)

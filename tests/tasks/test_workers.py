@@ -25,7 +25,7 @@ from searches import HOST
 from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
-from brns.core.evaluation import validate_evaluation
+from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks import worker
@@ -40,7 +40,7 @@ GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0
 
 def alone(task, genotypes=GENOTYPES):
     """What a task says about all of them at once."""
-    return validate_evaluation(task.evaluate(genotypes, KEY), len(genotypes), task)
+    return as_evaluation(task.evaluate(genotypes, KEY), len(genotypes), task)
 
 
 EXPECTED = alone(HostIdentity())

@@ -22,7 +22,7 @@ from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, encode_data_url, encode_png
 from brns.pictures.table import FIGURES
 from brns.runs.files import atomic_file
-from brns.runs.metadata import describe_origin
+from brns.runs.metadata import describe_fork
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.settings.differences import flatten_settings
@@ -91,7 +91,7 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         drawn=drawn,
         not_drawn=not_drawn,
         settings=_list_settings(first_seeds.values()),
-        origin=describe_origin,
+        origin=describe_fork,
     )
     with atomic_file(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")

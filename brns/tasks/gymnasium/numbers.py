@@ -14,7 +14,7 @@ from brns.tasks.behaviors import Bounds
 UNBOUNDED = 1e9
 
 
-def check_numbers(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
+def as_numbers_of_worlds(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
     """What n worlds gave, such as rewards, which may be arrays of one number."""
     with contextlib.suppress(TypeError, ValueError):
         array = np.array(values)

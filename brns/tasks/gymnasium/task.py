@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.checks.parts import check_part, check_setting_types, check_settings
 from brns.core import Box, Evaluation
-from brns.core.evaluation import validate_evaluation
+from brns.core.evaluation import as_evaluation
 from brns.settings.differences import short_repr
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
@@ -30,8 +30,8 @@ from brns.tasks.gymnasium.environments import (
 )
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, select_info
 from brns.tasks.gymnasium.numbers import (
+    as_numbers_of_worlds,
     as_real_numbers,
-    check_numbers,
     count_observation_numbers,
     get_flat_bounds,
     make_flatten,
@@ -120,12 +120,12 @@ class GymnasiumTask(eqx.Module):
         fitness: Any = np.array([episode.rewards.sum() for episode in episodes])
         solved: Any = np.array([self._is_success(episode) for episode in episodes])
         evaluation = Evaluation(descriptor, fitness, solved)
-        return validate_evaluation(evaluation, len(episodes), self)
+        return as_evaluation(evaluation, len(episodes), self)
 
     def _is_success(self, episode: Episode) -> bool:
         if self.success is None:
             return False
-        return bool(check_numbers("success", self.success(episode), 1)[0])
+        return bool(as_numbers_of_worlds("success", self.success(episode), 1)[0])
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
         """An episode of each genotype.
@@ -224,14 +224,18 @@ class GymnasiumTask(eqx.Module):
                 env, diary, action = worlds[i], diaries[i], actions[i]
                 observation, reward, terminated, truncated, info = step_environment(env, action)
                 diary.actions.append(action)
-                number = reward if type(reward) is float else check_numbers("reward", reward, 1)[0]
+                number = (
+                    reward
+                    if type(reward) is float
+                    else as_numbers_of_worlds("reward", reward, 1)[0]
+                )
                 diary.rewards.append(number)
                 rows[i] = seen = flat(observation)
                 diary.add_step(seen if watch is None else call_observer(watch, env), info)
                 if type(terminated) is not bool:  # NumPy's takes longer
-                    terminated = bool(check_numbers("terminated", terminated, 1)[0])
+                    terminated = bool(as_numbers_of_worlds("terminated", terminated, 1)[0])
                 if type(truncated) is not bool:
-                    truncated = bool(check_numbers("truncated", truncated, 1)[0])
+                    truncated = bool(as_numbers_of_worlds("truncated", truncated, 1)[0])
                 if terminated or truncated:
                     diary.terminated = terminated
                     living.remove(i)
@@ -267,9 +271,9 @@ class GymnasiumTask(eqx.Module):
             actions.append(act(rows))
             observation, reward, ended, truncated, info = step_environment(worlds, actions[-1])
             rows = record_observation(observation, info)
-            rewards.append(check_numbers("reward", reward, n))
-            ended = check_numbers("terminated", ended, n).astype(bool)
-            truncated = check_numbers("truncated", truncated, n).astype(bool)
+            rewards.append(as_numbers_of_worlds("reward", reward, n))
+            ended = as_numbers_of_worlds("terminated", ended, n).astype(bool)
+            truncated = as_numbers_of_worlds("truncated", truncated, n).astype(bool)
             lengths += living
             terminated |= living & ended
             living &= ~(ended | truncated)

@@ -150,7 +150,7 @@ class DeceptiveMaze(eqx.Module):
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
         # Each coordinate is an array of its own: stacked within the loop,
         # they would take three times as long.
-        rows = cpu.pad_rows(jnp.asarray(genotypes))
+        rows = cpu.pad_to_16_rows(jnp.asarray(genotypes))
         layers = POLICY.layers(rows)
         pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
         observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
