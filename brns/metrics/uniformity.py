@@ -51,8 +51,8 @@ def distance_to_uniform_of_points(points: Points, box: Box, shape: Sequence[int]
     """The distance to uniform of the number of points in each cell, such as an archive's
     descriptors.
 
-    The paper's table I must leave empty cells out, as `distance_to_uniform_of_values` does: with its coverage of 4e-4
-    the distance over the whole grid is above 0.99, and it prints 0.12.
+    The paper's table I must leave empty cells out, as `distance_to_uniform_of_values` does: with
+    its coverage of 4e-4 the distance over the whole grid is above 0.99, and it prints 0.12.
 
     Args:
         points: `(n, d)`, in the units of the box.
