@@ -12,7 +12,7 @@ from brns.runs.active import ActiveRun
 from brns.runs.paths import atomic_directory, check_output_folder, require_integer, resolve_out
 from brns.runs.provenance import read_sources
 from brns.runs.record import Record
-from brns.runs.remaking import GENOTYPE, can_remake, warn_unless_exact
+from brns.runs.remaking import GENOTYPE, remakes_exactly, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
@@ -111,7 +111,7 @@ def fork(
         for number in range(at + 1):
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays, synced=False)
-            if changed and not can_remake(copy, number):
+            if changed and not remakes_exactly(copy, number):
                 born = _restore_original_operators(source, search).column(GENOTYPE, [number])[0]
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)

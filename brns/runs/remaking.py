@@ -118,10 +118,10 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     return np.array(again.genotype), compare_with_stored(facts, again, space)
 
 
-def can_remake(record: Any, number: int) -> bool:
-    """Whether a generation's genotypes are stored, or made again here, be it up to rounding."""
+def remakes_exactly(record: Any, number: int) -> bool:
+    """Whether a generation's genotypes are stored, or made again here to the bit."""
     stored = record.read_generation(number)["stored"]
-    return bool(stored.all()) or remake_and_compare(record, number)[1] != "other"
+    return bool(stored.all()) or remake_and_compare(record, number)[1] == "exact"
 
 
 def warn_unless_exact(record: Any) -> None:

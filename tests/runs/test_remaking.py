@@ -112,7 +112,9 @@ def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, tmp
     copy = brns.fork(path, 8, other, out=tmp_path / "fork", generations=10)
     again = brns.fork(copy, 8, HOST, out=tmp_path / "again", generations=9)
     (record,) = brns.resume(copy, search=other)
-    for each in (record, again):
+    nearly = replace(HOST, mutate=replace(HOST.mutate, eta=HOST.mutate.eta + 1e-5))
+    near = brns.fork(path, 8, nearly, out=tmp_path / "near", generations=9)
+    for each in (record, again, near):
         assert_array_equal(each.column(GENOTYPE, range(1, 9)), everybody[:8])
     assert record.column(GENOTYPE, [9, 10]).shape == (2, 6, 5)
 
