@@ -54,7 +54,7 @@ from brns.core.failures import (
     copy_parents_where_failed,
     lower_failed_scores,
     mask_failed,
-    replace_failed,
+    replace_failed_survivors,
 )
 from brns.core.novelty import init_and_score_founders, init_state, score_novelty, update_estimator
 from brns.core.population import (
@@ -171,9 +171,9 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where founders, task or estimator break their contract.
         """
-        return self.begin(key)[0]
+        return self.init_with_failures(key)[0]
 
-    def begin(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
+    def init_with_failures(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
         """Generation 0, and the genotypes of founders that failed:
         mutants of the others stand in their places.
 
@@ -474,7 +474,7 @@ def _tell(
     with explain_compile_errors("select", select):
         rows = select(lower_failed_scores(union), mu)
     check_survivor_rows(select, rows, mu)
-    rows = replace_failed(union, _replace_invalid_rows(rows, mu + n))
+    rows = replace_failed_survivors(union, _replace_invalid_rows(rows, mu + n))
     generation = Generation(
         take_rows(union, slice(mu)), take_rows(union, slice(mu, None)), take_rows(union, rows)
     )

@@ -11,7 +11,7 @@ from brns.runs import metadata
 from brns.runs.files import RecordError
 from brns.runs.loop import iterate_generations
 from brns.runs.opening import begin_runs
-from brns.runs.seeds import to_host
+from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 
 
@@ -72,7 +72,7 @@ class Memory(Store):
 def run_in_memory(search, generations, seeds, checkpoint_every=1):
     """The records of such a run."""
     facts = metadata.make_metadata(search, seeds, generations, checkpoint_every)
-    begun = to_host([search.begin(jax.random.key(seed)) for seed in seeds])
+    begun = copy_to_host([search.init_with_failures(jax.random.key(seed)) for seed in seeds])
     stores = [Memory() for _ in seeds]
     runs = begin_runs(search, facts, metadata.Session(after=0), begun, stores)
     for _ in iterate_generations(runs):

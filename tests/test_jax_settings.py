@@ -13,7 +13,7 @@ from test_keys import ESTIMATORS
 from worlds import HostIdentity, Identity
 
 import brns
-from brns.runs.seeds import count_parallel_batches, to_host
+from brns.runs.seeds import copy_to_host, count_parallel_batches
 
 KEY = jax.random.key(0)
 SIZES = {"population_size": 6, "offspring_size": 6}
@@ -137,7 +137,7 @@ def test_a_search_runs_without_compiling():
     search = brns.NoveltySearch(
         HostIdentity(), brns.VisitCounts(grids=2, rows=4), mutate=REDRAW, **SIZES
     )
-    state = to_host(search.init(KEY))
+    state = copy_to_host(search.init(KEY))
     with jax.disable_jit():
         after, _ = search.step(state, KEY)
     expected, _ = search.step(state, KEY)

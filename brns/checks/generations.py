@@ -14,7 +14,7 @@ from jaxtyping import ArrayLike, Float, PyTree
 from brns.checks.parts import JAX_ERRORS
 from brns.core import Box, Generation, Mutation, NoveltyEstimator, Population, Selection, Task
 from brns.core.box import FARTHEST, is_within_numeric_range
-from brns.core.evaluation import check_shape, name_of
+from brns.core.evaluation import check_shape, name_function_or_class
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
 SKIP = (
@@ -43,7 +43,7 @@ def check_shapes(expected: PyTree, state: PyTree) -> None:
     """Refuse a search's state whose arrays are not those, or not of the shapes, that it makes."""
     if [*map(np.shape, jax.tree.leaves(expected))] == [*map(np.shape, jax.tree.leaves(state))]:
         return
-    was, now = map(_shapes_by_name, (expected, state))
+    was, now = map(_map_names_to_shapes, (expected, state))
     for name in dict.fromkeys((*was, *now)):
         if was.get(name) != now.get(name):
             raise ValueError(
@@ -53,7 +53,7 @@ def check_shapes(expected: PyTree, state: PyTree) -> None:
             )
 
 
-def _shapes_by_name(tree: PyTree) -> dict[str, tuple[int, ...]]:
+def _map_names_to_shapes(tree: PyTree) -> dict[str, tuple[int, ...]]:
     leaves = jax.tree.leaves_with_path(tree)
     return {jax.tree_util.keystr(p, simple=True, separator="."): np.shape(x) for p, x in leaves}
 
@@ -70,27 +70,29 @@ def check_genotypes_in_box(
     if outside.any():
         row, gene = np.argwhere(outside)[0].tolist()
         raise ValueError(
-            f"{source} must give genotypes inside the genotype space; {name_of(part)} gave "
-            f"{outside.any(axis=1).sum()} of {len(rows)} outside it, such as gene {gene} = "
-            f"{rows[row, gene]:g} in row {row}, whose bounds are {low[gene]:g} and {high[gene]:g}. "
+            f"{source} must give genotypes inside the genotype space; "
+            f"{name_function_or_class(part)} gave {outside.any(axis=1).sum()} of {len(rows)} "
+            f"outside it, such as gene {gene} = {rows[row, gene]:g} in row {row}, whose bounds are "
+            f"{low[gene]:g} and {high[gene]:g}. "
             "Clip them, as in jnp.clip(genotypes, box.low, box.high)"
         )
 
 
-def check_recombined(mutate: Mutation, result: Any, n: int) -> tuple[Any, Any]:
+def check_and_split_recombined(mutate: Mutation, result: Any, n: int) -> tuple[Any, Any]:
     """The mutants and the rows of `n` second parents that `recombine` gave; refused where they are
     none. The rows' values are not looked at.
     """
     if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(
             "recombine must give the mutants and the rows of their second parents; "
-            f"{name_of(mutate)} gave {type(result).__name__}"
+            f"{name_function_or_class(mutate)} gave {type(result).__name__}"
+            + (f" of {len(result)}" if isinstance(result, tuple) else "")
         )
     check_shape("recombine", mutate, result[1], (n,))
     if not jnp.issubdtype(jnp.result_type(result[1]), jnp.integer):
         raise ValueError(
             "recombine must give rows of second parents as integers; "
-            f"{name_of(mutate)} gave {jnp.result_type(result[1])}"
+            f"{name_function_or_class(mutate)} gave {jnp.result_type(result[1])}"
         )
     return result
 
@@ -100,8 +102,8 @@ def check_survivor_rows(select: Selection, rows: Any, size: int) -> None:
     dtype = getattr(rows, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
         raise ValueError(
-            f"select must give the survivors' rows as an array of integers; {name_of(select)} gave "
-            f"{dtype or type(rows).__name__}"
+            "select must give the survivors' rows as an array of integers; "
+            f"{name_function_or_class(select)} gave {dtype or type(rows).__name__}"
         )
     check_shape("select", select, rows, (size,))
 
@@ -114,7 +116,7 @@ def check_survivors_distinct(select: Selection, survivors: Population) -> None:
     if (times > 1).any():
         raise ValueError(
             "select must give distinct rows, from 0 to below the population's number; "
-            f"{name_of(select)} let {(times > 1).sum()} individuals live on twice "
+            f"{name_function_or_class(select)} let {(times > 1).sum()} individuals live on twice "
             f"(ids {_format_first_ids(ids[times > 1])})"
         )
 

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.checks.generations import (
+    check_and_split_recombined,
     check_genotypes_in_box,
-    check_recombined,
     check_survivor_rows,
     check_survivors_distinct,
 )
 from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
-from brns.core.evaluation import check_shape, name_of
+from brns.core.evaluation import check_shape, name_function_or_class
 from brns.core.population import take_rows
 
 
@@ -40,20 +40,20 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
     genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
     for key in jax.random.split(jax.random.key(1), 4):
         for batch in (genotypes, genotypes[:1]):
-            mutants, again = (_call_jit("mutate", mutate, key, batch, box) for _ in range(2))
+            mutants, again = (_call_compiled("mutate", mutate, key, batch, box) for _ in range(2))
             check_shape("mutate", mutate, mutants, batch.shape)
             check_genotypes_in_box("mutate", mutate, jnp.asarray(mutants, jnp.float32), box)
             _check_equal("mutate", mutate, mutants, again, "the same genotypes and key")
-            anew = _call_jit("mutate", eqx.Partial(mutate), key, batch, box)
+            anew = _call_compiled("mutate", eqx.Partial(mutate), key, batch, box)
             same = "the same genotypes and key, compiled anew"
             _check_equal("mutate", mutate, mutants, anew, same)
             if isinstance(mutate, Recombination):
-                result = _call_jit("mutate", mutate.recombine, key, batch, box)
-                recombined, mates = check_recombined(mutate, result, len(batch))
+                result = _call_compiled("mutate", mutate.recombine, key, batch, box)
+                recombined, mates = check_and_split_recombined(mutate, result, len(batch))
                 if ((mates < -1) | (mates >= len(batch))).any():
                     raise ValueError(
                         f"recombine must give rows from 0 to {len(batch) - 1}, or -1; "
-                        f"{name_of(mutate)} gave {mates.tolist()}"
+                        f"{name_function_or_class(mutate)} gave {mates.tolist()}"
                     )
                 _check_equal("mutate", mutate, mutants, recombined, "__call__ and recombine")
 
@@ -99,17 +99,17 @@ def check_selection(select: Selection, size: int = 8) -> None:
     alike = alike._replace(born=jnp.repeat(jnp.arange(2), size))
     unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
     for union in (unlike, alike):
-        rows, again = (_call_jit("select", select, union, size) for _ in range(2))
+        rows, again = (_call_compiled("select", select, union, size) for _ in range(2))
         check_survivor_rows(select, rows, size)
         outside = np.asarray((rows < 0) | (rows >= 2 * size))
         if outside.any():
             raise ValueError(
                 f"select must give rows from 0 to {2 * size - 1} of a population of {2 * size}; "
-                f"{name_of(select)} gave {np.asarray(rows)[outside][0]}"
+                f"{name_function_or_class(select)} gave {np.asarray(rows)[outside][0]}"
             )
         check_survivors_distinct(select, take_rows(union, rows))
         _check_equal("select", select, rows, again, "the same population")
-    anew = _call_jit("select", eqx.Partial(select), union, size)
+    anew = _call_compiled("select", eqx.Partial(select), union, size)
     _check_equal("select", select, rows, anew, "the same population, compiled anew")
 
 
@@ -127,7 +127,7 @@ def _apply_operator(operator: Any, *arguments: Any) -> Any:
     return operator(*arguments)
 
 
-def _call_jit(name: str, operator: Any, *arguments: Any) -> Any:
+def _call_compiled(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
     with explain_compile_errors(name, operator):
         return _apply_operator(operator, *arguments)
@@ -135,4 +135,6 @@ def _call_jit(name: str, operator: Any, *arguments: Any) -> Any:
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:
     if not np.array_equal(result, again):
-        raise ValueError(f"{name} must give the same for {same}; {name_of(operator)} did not")
+        raise ValueError(
+            f"{name} must give the same for {same}; {name_function_or_class(operator)} did not"
+        )

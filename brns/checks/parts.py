@@ -9,7 +9,7 @@ import jax
 from jax.core import Tracer
 
 from brns.core import Box, Task
-from brns.core.evaluation import name_of
+from brns.core.evaluation import name_function_or_class
 from brns.settings.configuration import is_settable_type, validate
 from brns.settings.differences import short_repr
 
@@ -78,7 +78,7 @@ def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
         cause = str(error).partition("\n")[0]
         raise ValueError(
             f"{name} must be JAX code that compiles, with jax.numpy in place of numpy; "
-            f"{name_of(part)} gave {type(error).__name__}: {cause}"
+            f"{name_function_or_class(part)} gave {type(error).__name__}: {cause}"
         ) from error
 
 

@@ -91,4 +91,6 @@ def compare(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None
     console.print(Markdown(f"{comparison}"))
-    console.print(f"Page: {page.page_path(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True)
+    console.print(
+        f"Page: {page.resolve_page_path(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, read_settings_from_source, settings_of
+from brns.cli.sources import Setting, read_settings_from_source, read_settings_of_part
 from brns.settings.configuration import settings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, suggest_name
 
@@ -79,13 +79,13 @@ def list_(
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(part.search_setting, settings_of(part))
+            _print_settings(part.search_setting, read_settings_of_part(part))
         return
     setting = name.rpartition(".")[2]
     searchs = read_settings_from_source("NoveltySearch")
-    holders = [part for part in PARTS if setting in settings_of(part)]
+    holders = [part for part in PARTS if setting in read_settings_of_part(part)]
     if not holders and setting not in searchs:
-        inner = (key for part in PARTS for key in settings_of(part))
+        inner = (key for part in PARTS for key in read_settings_of_part(part))
         raise SettingsError(
             f"NAME must be one of {', '.join(current)}, or a setting; got "
             f"{name!r}{suggest_name(name, {*current, *searchs, *inner})}"
@@ -96,7 +96,7 @@ def list_(
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
         console.print(f"{part.command_line_option}  {part.meaning}", style="bold")
-        _print_settings(part.search_setting, {setting: settings_of(part)[setting]})
+        _print_settings(part.search_setting, {setting: read_settings_of_part(part)[setting]})
 
 
 def _print_experiment(world: str) -> None:

@@ -111,7 +111,7 @@ def _read_run(path: Path) -> RunLine:
     last = len(numbers) - 1
     if numbers and numbers[-1] != last:
         raise ValueError(f"a generation before {numbers[-1]:06d} is missing")
-    newest = store.file("generations", last)
+    newest = store.get_file_path("generations", last)
     if numbers and not running and not zipfile.is_zipfile(newest):
         raise ValueError(f"{newest.name} is damaged")
     rows = store.read_rows()[: len(numbers)]

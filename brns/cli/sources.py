@@ -34,7 +34,7 @@ def _parse_class_definitions() -> dict[str, ast.ClassDef]:
     return {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
 
 
-def settings_of(part: Part) -> dict[str, Setting]:
+def read_settings_of_part(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
     `brns.settings.configuration.settings` has them, without an import.
     """

@@ -38,7 +38,7 @@ COLUMNS = 4
 """panels of the picture side by side"""
 
 
-def page_path(out: Path) -> Path:
+def resolve_page_path(out: Path) -> Path:
     """Where the page is, beside the folder OUT; a `ValueError` where that is another page."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
@@ -48,7 +48,7 @@ def page_path(out: Path) -> Path:
 
 def write_page(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
-    out, page = comparison.out, page_path(comparison.out)
+    out, page = comparison.out, resolve_page_path(comparison.out)
     write_bytes(out / "runs.csv", format_csv(comparison.rows).encode())
     figure = draw_comparison(comparison.worlds, comparison.results)
     save(figure, out / "comparison.png", dpi=75)

@@ -102,7 +102,7 @@ def compare(
     if isinstance(what, Task):
         what = NoveltySearch(what)
     worlds, out = _find_worlds(what, generations, cells), expand_home(out)
-    page.page_path(out)
+    page.resolve_page_path(out)
     methods = _pair_estimators_with_operators(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)

@@ -38,14 +38,14 @@ def as_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
     return Evaluation(**{name: jnp.asarray(column) for name, column in columns.items()})
 
 
-def name_of(part: Any) -> str:
+def name_function_or_class(part: Any) -> str:
     """What a function or an operator is called."""
     return getattr(part, "__name__", type(part).__name__)
 
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
     """Refuse what a part gave where it has another shape, or is no array of real numbers."""
-    array = as_real_array("an array", actual, f"{name} ({name_of(part)}) must give")
+    array = as_real_array("an array", actual, f"{name} ({name_function_or_class(part)}) must give")
     if array.shape != expected:
-        got = f"{name_of(part)} gave {array.shape}"
+        got = f"{name_function_or_class(part)} gave {array.shape}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")

@@ -27,7 +27,7 @@ def lower_failed_scores(union: Population) -> Population:
     return union._replace(novelty=lowered(union.novelty), fitness=lowered(union.fitness))
 
 
-def replace_failed(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
+def replace_failed_survivors(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
     """The selected rows; in place of those who failed the most novel of those not selected."""
     selected = jnp.zeros(len(union.id), bool).at[rows].set(True)
     others = jnp.lexsort((-union.novelty, union.failed | selected))

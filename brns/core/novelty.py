@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core.box import Box
 from brns.core.contracts import NoveltyEstimator
-from brns.core.evaluation import check_shape, name_of
+from brns.core.evaluation import check_shape, name_function_or_class
 from brns.core.population import Generation, Population
 
 
@@ -34,9 +34,9 @@ def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> 
         is_key = eqx.is_array(leaf) and jnp.issubdtype(kind, jax.dtypes.prng_key)
         if is_key or not eqx.is_array_like(leaf):
             raise ValueError(
-                f"{name_of(estimator)}.init must give a tree of arrays of numbers, which a run can "
-                f"save; got {kind} in it. Text and objects are settings; update is given a new "
-                "random key in every generation"
+                f"{name_function_or_class(estimator)}.init must give a tree of arrays of numbers, "
+                f"which a run can save; got {kind} in it. Text and objects are settings; update is "
+                "given a new random key in every generation"
             )
     return state
 

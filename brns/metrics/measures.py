@@ -21,7 +21,7 @@ class Measure(NamedTuple):
     2 generations, 2 states"""
 
 
-def _average_known(curve: np.ndarray) -> float | None:
+def _average_where_known(curve: np.ndarray) -> float | None:
     """The mean over generations that have a value."""
     return np.nanmean(curve) if np.isfinite(curve).any() else None
 
@@ -90,7 +90,7 @@ MEASURES = {
         "Uniformity, signatures",
         "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean "
         "over generations",
-        lambda record: _average_known(paths.signature_distance_to_uniform_of_record(record)),
+        lambda record: _average_where_known(paths.signature_distance_to_uniform_of_record(record)),
         "paths",
     ),
     "age": Measure(
@@ -102,7 +102,7 @@ MEASURES = {
     "parent_distance": Measure(
         "Distance to parent",
         "in behavior space, mean over the population and over generations 1 on",
-        lambda record: _average_known(dynamics.survivors_parent_distance_of_record(record)),
+        lambda record: _average_where_known(dynamics.survivors_parent_distance_of_record(record)),
         "generations",
     ),
     "eta": Measure(

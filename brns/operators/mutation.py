@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.generations import check_recombined
+from brns.checks.generations import check_and_split_recombined
 from brns.checks.parts import check_part, check_setting_types, check_settings
 from brns.core import Box, Mutation, Recombination
 from brns.core.evaluation import check_shape
@@ -282,7 +282,7 @@ class MixedMutation(eqx.Module):
         for mutate, subkey in zip(self.operators, keys, strict=True):
             if isinstance(mutate, Recombination):
                 result = mutate.recombine(subkey, genotypes, box)
-                mutant, mate = check_recombined(mutate, result, n)
+                mutant, mate = check_and_split_recombined(mutate, result, n)
             else:
                 mutant, mate = mutate(subkey, genotypes, box), jnp.full(n, -1)
             check_shape("mutate", mutate, mutant, genotypes.shape)

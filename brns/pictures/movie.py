@@ -28,7 +28,7 @@ from brns.pictures.records import (
     pick_kept_generations,
 )
 from brns.pictures.style import add_legend_below, add_title, house_style
-from brns.runs.files import atomic_file
+from brns.runs.files import open_file_atomically
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
@@ -160,7 +160,7 @@ def _save(
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
         raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
-    with atomic_file(out) as temporary:
+    with open_file_atomically(out) as temporary:
         if out.suffix == ".gif":
             _write_gif(temporary, iter(pictures), frames_per_second, same_colors)
         else:

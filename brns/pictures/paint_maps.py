@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 
 from brns.pictures import style
 from brns.pictures.gather_maps import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
-from brns.pictures.scenes import format_outside, prepend_start_to_paths
+from brns.pictures.scenes import format_count_outside, prepend_start_to_paths
 from brns.pictures.style import add_colorbar, compute_size_factor, make_rank_norm
 from brns.tasks.scene import Scene
 
@@ -36,7 +36,7 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
         ax.plot(*path.T, label="path of a solution", **way)
     drawn = f"{len(some)} of " if len(some) < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
-    outside = format_outside(world, data.descriptor)
+    outside = format_count_outside(world, data.descriptor)
     ax.set_title(f"{drawn}{number} behaviors, {solutions}{outside}")
 
 
@@ -53,14 +53,14 @@ def paint_lineage(data: Lineage, ax: Axes) -> None:
     ring: Any = {"mfc": "none", "mec": style.SOLVED, "ms": 8 * size, "mew": 1.5 * size, "zorder": 6}
     ax.plot(x[-1:], y[-1:], "o", ls="", label=words, path_effects=make_halo(ax), **ring)
     generations = "1 ancestor" if len(data.id) == 2 else f"{len(data.id) - 1} ancestors"
-    outside = format_outside(world, data.descriptor)
+    outside = format_count_outside(world, data.descriptor)
     ax.set_title(f"{words} {data.id[-1]} and its {generations}{outside}")
 
 
 def paint_archive(data: Archived, ax: Axes) -> None:
     _draw_behaviors(ax, data.scene, data.descriptor, data.entered, "generation of entry")
     number = len(data.descriptor)
-    outside = format_outside(data.scene, data.descriptor)
+    outside = format_count_outside(data.scene, data.descriptor)
     ax.set_title(f"archive of {number} after generation {data.generation}{outside}")
 
 
@@ -73,7 +73,7 @@ def paint_novelty_map(data: NoveltyMap, ax: Axes) -> None:
     size = compute_size_factor(ax)
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
     ax.scatter(*data.scene.project_to_plane(people).T, label="population", zorder=4, **dot)
-    outside = format_outside(data.scene, people)
+    outside = format_count_outside(data.scene, people)
     ax.set_title(f"novelty after generation {data.generation}{outside}")
 
 
@@ -97,7 +97,7 @@ def paint_population(data: Living, ax: Axes) -> None:
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
     add_colorbar(ax, points, "novelty, by rank")
     draw_world(ax, world)
-    outside = format_outside(world, data.descriptor)
+    outside = format_count_outside(world, data.descriptor)
     ax.set_title(f"population of generation {data.generation}{outside}")
 
 

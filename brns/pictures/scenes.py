@@ -12,7 +12,7 @@ PLACES = 8
 """of a cell along each side, at which it is looked for walls"""
 
 
-def format_outside(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
+def format_count_outside(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
     """How many behaviors lie outside the picture, in words; empty where none do."""
     places = world.project_to_plane(descriptors)
     low, high = np.array(world.low), np.array(world.high)

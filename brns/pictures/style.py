@@ -25,7 +25,7 @@ from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from brns.formatting import format_number
-from brns.runs.files import atomic_file
+from brns.runs.files import open_file_atomically
 from brns.settings.parts import LOOKS, Look
 
 INK = "#1f2430"
@@ -208,7 +208,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
-    with atomic_file(path) as temporary, house_style():
+    with open_file_atomically(path) as temporary, house_style():
         if path.suffix == ".png":
             temporary.write_bytes(encode_png(figure, **options))
         else:

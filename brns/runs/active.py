@@ -13,7 +13,7 @@ from brns.runs import metadata, remaking
 from brns.runs.arrays import flatten_by_name, to_structured_array
 from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
-from brns.runs.seeds import to_host
+from brns.runs.seeds import copy_to_host
 from brns.runs.states import compact_estimator_state
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState, check_generation, derive_keys
@@ -56,7 +56,7 @@ class ActiveRun:
         self.past_rows: list[Row] = []
 
     @classmethod
-    def begin(
+    def begin_new(
         cls,
         store: Store,
         facts: metadata.Metadata,
@@ -78,7 +78,7 @@ class ActiveRun:
         return run
 
     @classmethod
-    def read(cls, record: Record, number: int, generations: int) -> "ActiveRun":
+    def read_stored(cls, record: Record, number: int, generations: int) -> "ActiveRun":
         """A run as it was in a generation, to go on from there. Nothing is changed; where a file is
         not there or damaged, a `RecordError`.
         """
@@ -112,7 +112,7 @@ class ActiveRun:
     def founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
         return self._copy_as_saved_generation(
-            0, make_initial_generation(to_host(self.state.population))
+            0, make_initial_generation(copy_to_host(self.state.population))
         )
 
     def save(self, state: SearchState, generation: Generation) -> SavedGeneration:

@@ -9,7 +9,12 @@ import numpy as np
 
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
-from brns.runs.paths import atomic_directory, check_output_folder, require_integer, resolve_out
+from brns.runs.paths import (
+    check_output_folder,
+    make_directory_atomically,
+    require_integer,
+    resolve_out,
+)
 from brns.runs.provenance import read_sources
 from brns.runs.record import Record
 from brns.runs.remaking import GENOTYPE, remakes_exactly, warn_unless_exact
@@ -104,7 +109,7 @@ def fork(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed
     )
     check_output_folder(out)
-    with atomic_directory(out) as folder:
+    with make_directory_atomically(out) as folder:
         store = Store(folder)
         metadata.write_metadata(store, facts)
         copy = Record(store, search)

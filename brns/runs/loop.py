@@ -19,10 +19,10 @@ from brns.runs.paths import (
     Seeds,
     check_output_folder,
     expand_home,
+    make_temporary_folder,
     require_integer,
     resolve_out,
     resolve_seeds,
-    temporary_folder,
 )
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
@@ -173,7 +173,7 @@ def _begin_or_reopen(
 ) -> tuple[Path, OpenRuns]:
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
     numbers = resolve_seeds(seed, seeds)
-    path = temporary_folder() if out is None else resolve_out(out)
+    path = make_temporary_folder() if out is None else resolve_out(out)
     if not isinstance(search, NoveltySearch):
         raise ValueError(
             f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"

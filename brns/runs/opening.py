@@ -21,11 +21,11 @@ from brns.runs import metadata
 from brns.runs.active import ActiveRun
 from brns.runs.files import RecordError
 from brns.runs.metadata import Edit
-from brns.runs.paths import atomic_directory, require_integer
+from brns.runs.paths import make_directory_atomically, require_integer
 from brns.runs.provenance import collect_provenance, read_sources
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
-from brns.runs.seeds import to_host
+from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_diff, format_overrides
@@ -48,8 +48,8 @@ def begin_in_directory(
     session = metadata.Session(after=0)
     founders = search.population_size * len(facts)
     LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
-    begun = to_host([search.begin(jax.random.key(each.seed)) for each in facts])
-    with atomic_directory(path) as hidden:  # there is no run without its founders
+    begun = copy_to_host([search.init_with_failures(jax.random.key(each.seed)) for each in facts])
+    with make_directory_atomically(path) as hidden:  # there is no run without its founders
         stores = [Store(hidden / folder) for folder in folders]
         runs = begin_runs(search, facts, session, begun, stores)
     for run, folder in zip(runs, folders, strict=True):
@@ -65,14 +65,14 @@ def begin_runs(
     begun: Sequence[tuple[SearchState, np.ndarray]],
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
-    """New runs, of which the founders are stored, from what `search.begin` gave on the host."""
+    """New runs, of which the founders are stored, from what `search.init_with_failures` gave on the host."""
     changed = facts[0].find_and_ignore_changes_by_evaluations(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, failed), store in zip(facts, begun, stores, strict=True):
             each.sessions.append(session.model_copy())
             each.changing = [*dict.fromkeys((*each.changing, *changed))]
-            saving.append(writers.submit(ActiveRun.begin, store, each, search, state, failed))
+            saving.append(writers.submit(ActiveRun.begin_new, store, each, search, state, failed))
         return [future.result() for future in saving]
 
 
@@ -110,7 +110,7 @@ def reopen(
         LOG.warning("%s", escape_control(text))
     elsewhere = [record for record in existing if edited or record.made_elsewhere]
     mark_missing_seeds(existing)
-    runs = [ActiveRun.read(record, at, total) for record in existing]
+    runs = [ActiveRun.read_stored(record, at, total) for record in existing]
     session = metadata.Session(after=at)
     for run in runs:
         run.begin_session(session)

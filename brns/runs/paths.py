@@ -73,7 +73,7 @@ def expand_home(path: str | os.PathLike) -> Path:
         ) from error
 
 
-def temporary_folder() -> Path:
+def make_temporary_folder() -> Path:
     """A folder that is there until Python ends."""
     folder = tempfile.mkdtemp(prefix="brns-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -116,7 +116,7 @@ def check_output_folder(out: Path) -> None:
 
 
 @contextlib.contextmanager
-def atomic_directory(out: Path) -> Generator[Path, None, None]:
+def make_directory_atomically(out: Path) -> Generator[Path, None, None]:
     """A hidden folder beside `out` in which a run is made; at the end it becomes `out` at once.
 
     After an error nothing is left. What a killed process leaves is ignored.

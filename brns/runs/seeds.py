@@ -72,7 +72,7 @@ def compute_generations(
         for _ in range(count):
             after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
             states = [state for state, _ in after]
-            yield to_host(after)
+            yield copy_to_host(after)
     elif len(keys) == 1:
         yield from _compute_batches_ahead(search.step, single, count)
     else:
@@ -121,7 +121,7 @@ def _compute_batches_ahead(
                 ]
                 begun.append(newest)
             if number >= ahead:
-                yield to_host([future.result() for future in begun.popleft()])
+                yield copy_to_host([future.result() for future in begun.popleft()])
     finally:
         for thread in threads:
             thread.shutdown(wait=False, cancel_futures=True)
@@ -136,7 +136,7 @@ def _step_batch(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"
     return jax.vmap(search.step)(state, keys)
 
 
-def to_host(tree: Any) -> Any:
+def copy_to_host(tree: Any) -> Any:
     """The tree with NumPy's arrays."""
     return jax.tree.map(np.asarray, tree)
 

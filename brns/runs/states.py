@@ -38,10 +38,10 @@ class EstimatorStateReader:
         if self.search is not search:
             self.search, self.shapes, self.restored = (
                 search,
-                _stored_estimator_shapes(search),
+                _compute_stored_shapes(search),
                 NOTHING,
             )
-        file = record.store.file("states", number)
+        file = record.store.get_file_path("states", number)
         estimator = restore_tree(self.shapes, record.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
             before, earlier = self.restored if self.restored[0] <= number else NOTHING
@@ -53,7 +53,7 @@ class EstimatorStateReader:
         return estimator
 
 
-def _stored_estimator_shapes(search: NoveltySearch) -> Any:
+def _compute_stored_shapes(search: NoveltySearch) -> Any:
     """The shapes of what is stored of an estimator's state."""
     with use_float32():
         return eqx.filter_eval_shape(

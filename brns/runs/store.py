@@ -80,7 +80,7 @@ class Store:
         from brns.runs.arrays import read_arrays
 
         try:
-            return read_arrays(self.file(kind, number), seal, names)
+            return read_arrays(self.get_file_path(kind, number), seal, names)
         except RecordError as error:
             closed = isinstance(error.__cause__, PermissionError)
             raise RecordError(f"{error}: {OPEN if closed else REPAIR}") from None
@@ -92,18 +92,18 @@ class Store:
         from brns.runs.arrays import write_arrays
 
         self._make_folder(self.path / kind)
-        write_arrays(self.file(kind, number), arrays, seal, synced)
+        write_arrays(self.get_file_path(kind, number), arrays, seal, synced)
 
     def sync_generations(self, numbers: Iterable[int]) -> None:
         """Have the disk confirm the facts of generations that were written unsynced."""
         with explain_save_errors(self.path / "generations"):
             for number in numbers:
-                sync_to_disk(self.file("generations", number))
+                sync_to_disk(self.get_file_path("generations", number))
             sync_to_disk(self.path / "generations")
 
     def remove(self, kind: Kind, number: int) -> None:
         """Remove the file of a generation, if there is one."""
-        self.file(kind, number).unlink(missing_ok=True)
+        self.get_file_path(kind, number).unlink(missing_ok=True)
 
     def remove_temporary_files(self) -> None:
         """Remove what a killed process left of its writing."""
@@ -124,7 +124,7 @@ class Store:
     def last_saved_at(self) -> datetime.datetime:
         """When the last generation was saved."""
         numbers = self.list_generations("generations")
-        file = self.file("generations", numbers[-1]) if numbers else self.path / NAME
+        file = self.get_file_path("generations", numbers[-1]) if numbers else self.path / NAME
         return datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
 
     def parse_session_times(
@@ -177,7 +177,7 @@ class Store:
             pass
         return False
 
-    def file(self, kind: Kind, number: int) -> Path:
+    def get_file_path(self, kind: Kind, number: int) -> Path:
         """Where a generation's file of a kind is."""
         return self.path / kind / f"{number:06d}.npz"
 

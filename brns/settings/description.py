@@ -67,7 +67,7 @@ def part_to_json(part: Any) -> Any:
         told = owner is not None and (is_stdlib_or_numpy_value(owner) or is_array(owner))
         return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
     else:
-        inner = _settings_of(part)
+        inner = _collect_settings(part)
     if not inner and (is_stdlib_or_numpy_value(part) or _is_described_by_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
     return {"name": name, **{key: part_to_json(value) for key, value in inner.items()}}
@@ -123,7 +123,7 @@ def _qualified_name(part: Any) -> str | None:
     return name if by_name else None
 
 
-def _settings_of(part: Any) -> dict[str, Any]:
+def _collect_settings(part: Any) -> dict[str, Any]:
     """The settings of an object by name: of a dataclass its fields, else its public values; of one
     that compares by value and has only private ones, such as jumanji's specs, these.
     """
@@ -163,7 +163,7 @@ def attributes_of(thing: Any) -> dict[str, Any]:
         for slot in [slots] if isinstance(slots, str) else slots:
             if (value := get_attribute_safely(thing, slot, thing)) is not thing:
                 attributes[slot] = value
-    for argument in _constructor_arguments(type(thing)) - attributes.keys():
+    for argument in _find_constructor_arguments(type(thing)) - attributes.keys():
         value = attributes.get(f"_{argument}")
         if value is not None and _is_recordable_value(value):
             with contextlib.suppress(SettingsError):
@@ -172,7 +172,7 @@ def attributes_of(thing: Any) -> dict[str, Any]:
     return attributes
 
 
-def _constructor_arguments(kind: type) -> set[str]:
+def _find_constructor_arguments(kind: type) -> set[str]:
     """The arguments by which objects of a class are made, but for dataclasses."""
     code = getattr(kind.__init__, "__code__", None)
     if code is None or dataclasses.is_dataclass(kind):
@@ -277,7 +277,7 @@ def check_recordable(part: Any, name: str) -> None:
     elif is_array(part) or _qualified_name(part) or isinstance(part, type):
         return
     else:
-        inner = _settings_of(part)
+        inner = _collect_settings(part)
         by_value = _compares_by_value(part) and not dataclasses.is_dataclass(part)
         if by_value and part_to_json(part) == {"name": type(part).__name__}:
             raise SettingsError(

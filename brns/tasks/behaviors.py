@@ -57,11 +57,11 @@ class Waypoints(eqx.Module):
         xp, observations = _get_namespace_and_array(episode.observations)
         shares = np.arange(1, self.moments + 1) / self.moments
         times = xp.rint(shares * episode.length).astype(int)
-        return _select(observations[times], self.select).ravel()
+        return _check_and_select_columns(observations[times], self.select).ravel()
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
         """Those of the observations, for each moment; see `Bounded.bounds`."""
-        low, high = (_select(bound, self.select) for bound in observations)
+        low, high = (_check_and_select_columns(bound, self.select) for bound in observations)
         return Bounds(np.tile(low, self.moments), np.tile(high, self.moments))
 
 
@@ -87,7 +87,9 @@ class Statistic(eqx.Module):
         xp, series = _get_namespace_and_array(getattr(episode, self.of))
         if xp is np:
             series = series.astype(float)
-        series = _select(series[1:] if self.of == "observations" else series, self.select)
+        series = _check_and_select_columns(
+            series[1:] if self.of == "observations" else series, self.select
+        )
         count = xp.maximum(episode.length, 1)
         within = (np.arange(len(series)) < count)[:, None]
         if self.statistic == "min":
@@ -104,7 +106,7 @@ class Statistic(eqx.Module):
         range.
         """
         of = observations if self.of == "observations" else actions
-        low, high = (_select(bound, self.select) for bound in of)
+        low, high = (_check_and_select_columns(bound, self.select) for bound in of)
         if self.statistic == "std":
             low, high = np.zeros_like(low), (high - low) / 2
         return Bounds(low, high)
@@ -137,7 +139,7 @@ class Joined(eqx.Module):
         return Bounds(*map(np.concatenate, zip(*each, strict=True)))
 
 
-def _select(rows: Any, select: tuple[int, ...] | None) -> Any:
+def _check_and_select_columns(rows: Any, select: tuple[int, ...] | None) -> Any:
     if select is None:
         return rows
     if not all(0 <= i < rows.shape[-1] for i in select):

@@ -140,14 +140,16 @@ class Chunked(Wrapper):
                     )
                 return future
             if self.failures:
-                return _call_now(lambda: worker.evaluate_and_time(request, self.task, part, seed))
-            return _call_now(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
+                return _call_as_future(
+                    lambda: worker.evaluate_and_time(request, self.task, part, seed)
+                )
+            return _call_as_future(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
             self.executor.ensure_open()
         batch = Batch(n, self.task.behavior_space)
         try:
-            self._collect(submit, chunks, batch)
+            self._collect_results(submit, chunks, batch)
         finally:
             for row, text in batch.reasons.items():
                 if text != worker.MARKED:
@@ -170,7 +172,7 @@ class Chunked(Wrapper):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _collect(
+    def _collect_results(
         self, submit: Callable[[range], Future], chunks: Iterable[range], batch: "Batch"
     ) -> None:
         """Fill the batch with the results of all chunks."""
@@ -324,7 +326,7 @@ def has_workers(task: Task) -> bool:
     return isinstance(task, Chunked) and task.executor is not None
 
 
-def _call_now(call: Callable[[], Any]) -> Future:
+def _call_as_future(call: Callable[[], Any]) -> Future:
     """What the call gives, or its error, at once."""
     future = Future()
     try:

@@ -18,7 +18,7 @@ from shell import RUN, SHORT, call
 import brns
 from brns import Record
 from brns.cli.conclusion import format_error_counts, interpret_measures
-from brns.cli.sources import read_settings_from_source, settings_of
+from brns.cli.sources import read_settings_from_source, read_settings_of_part
 from brns.cli.user_code import make_default_out, suggest_resume_command
 from brns.metrics.measures import summarize_run
 from brns.settings.configuration import settings
@@ -158,7 +158,7 @@ def test_settings_read_without_an_import_are_those_of_the_classes():
         own = getattr(brns, part.attribute)
         defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
         expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
-        assert settings_of(part) == expected
+        assert read_settings_of_part(part) == expected
     sizes = read_settings_from_source("NoveltySearch")
     assert list(sizes) == list(settings(brns.NoveltySearch))
     assert sizes["population_size"].default == 100

@@ -211,11 +211,11 @@ def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch, what, change
 
 
 def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, compared):
-    assert page.page_path(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
+    assert page.resolve_page_path(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
     (tmp_path / "notes.md").write_text("# My notes")
     with pytest.raises(ValueError, match=r"notes.md is not a page of ours"):
         brns.compare(search(), METHODS, out=tmp_path / "notes")
-    assert page.page_path(compared.out) == compared.out.with_suffix(".md")
+    assert page.resolve_page_path(compared.out) == compared.out.with_suffix(".md")
 
 
 def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):

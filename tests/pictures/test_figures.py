@@ -248,7 +248,7 @@ def ant_run(path, seed, reach):
         search.estimator, space, people, key
     )
     state = SearchState(jnp.int32(0), people, estimator, search.mutate_as_mixture.initial_credit())
-    return ActiveRun.begin(Store(path), facts, search, state, np.zeros((0, 608))).record
+    return ActiveRun.begin_new(Store(path), facts, search, state, np.zeros((0, 608))).record
 
 
 def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax):

@@ -18,7 +18,7 @@ from worlds import Fragile, HostIdentity, Identity
 
 import brns
 from brns.core import Population
-from brns.core.failures import replace_failed
+from brns.core.failures import replace_failed_survivors
 from brns.core.population import concatenate_populations
 from brns.metrics.measures import summarize_run
 from brns.operators.selection import Elitist, Generational
@@ -139,7 +139,7 @@ def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
         novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
         failed=jnp.array([False] * 4 + [True] * 3 + [False]),
     )
-    rows = replace_failed(union, select(union, 4))
+    rows = replace_failed_survivors(union, select(union, 4))
     assert not union.failed[rows].any()
     assert len(set(rows.tolist())) == 4
     if isinstance(select, Generational):

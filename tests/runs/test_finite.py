@@ -12,9 +12,9 @@ from brns import Record, run
 from brns.checks.generations import check_finite, check_state_not_nan
 from brns.core import Population
 from brns.core.population import make_initial_generation
-from brns.runs.seeds import to_host
+from brns.runs.seeds import copy_to_host
 
-SOUND = to_host(Population.from_descriptors(np.zeros((4, 2)), born=3, first=20))
+SOUND = copy_to_host(Population.from_descriptors(np.zeros((4, 2)), born=3, first=20))
 
 
 class Spoiled(HostIdentity):

@@ -111,7 +111,7 @@ def never(*_):
 
 def test_the_working_directory_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(type(HOST), "begin", never)
+    monkeypatch.setattr(type(HOST), "init_with_failures", never)
     for place in (".", tmp_path):
         with pytest.raises(RecordError, match=r"give a folder below it, such as .*/run"):
             brns.run(HOST, 1, out=place)
@@ -126,7 +126,7 @@ def test_a_volume_or_a_folder_in_a_closed_one_is_refused_before_anything_is_comp
     mine = tmp_path / "mine"
     mine.mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(type(HOST), "begin", never)
+        patch.setattr(type(HOST), "init_with_failures", never)
         patch.setattr(os, call, refusing(code))
         with pytest.raises(RecordError, match=rf"{os.strerror(code)}.*such as .*mine/run"):
             brns.run(HOST, 1, out=mine)

@@ -17,7 +17,7 @@ from brns.core import Population
 from brns.metrics import coverage
 from brns.runs import states
 from brns.runs.rows import Row, Rows
-from brns.runs.seeds import to_host
+from brns.runs.seeds import copy_to_host
 
 SEARCH = search()
 
@@ -197,7 +197,7 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
         founders = np.tile([[0.0], [0.1], [0.5]], box.dimension)
         rows, values = Rows(box), []
         for number, points in enumerate([founders, [[0.99] * box.dimension]]):
-            born = to_host(Population.from_descriptors(points, number, 3 * number))._asdict()
+            born = copy_to_host(Population.from_descriptors(points, number, 3 * number))._asdict()
             tables = {"offspring": born, "survivors": born, "failed": 0}
             values.append(rows.summarize_generation(number, tables).coverage_evaluated)
         assert_allclose(np.array(values, float), expected)

@@ -176,14 +176,14 @@ def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
     (tmp_path / ".run.1.tmp").mkdir()
     (tmp_path / ".run.1.tmp" / "run.json").write_text("half")
     late = brns.generations(replace(HOST), 3, out=out)
-    begin = type(HOST).begin
+    begin = type(HOST).init_with_failures
 
     def slow(*arguments):
-        monkeypatch.setattr(type(HOST), "begin", begin)
+        monkeypatch.setattr(type(HOST), "init_with_failures", begin)
         run(HOST, 2, out=out)
         return begin(*arguments)
 
-    monkeypatch.setattr(type(HOST), "begin", slow)
+    monkeypatch.setattr(type(HOST), "init_with_failures", slow)
     with pytest.raises(RecordError, match="exists already: resume it"):
         next(late)
     assert Record(out).planned_generations == 2
@@ -246,7 +246,7 @@ def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, m
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             record = Record(out, counting)
-            ActiveRun.read(record, number, 110).begin_session(Session(after=number))
+            ActiveRun.read_stored(record, number, 110).begin_session(Session(after=number))
             peaks.append(tracemalloc.get_traced_memory()[1] - before)
     finally:
         tracemalloc.stop()

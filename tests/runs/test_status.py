@@ -89,7 +89,7 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
     facts = json.loads(record.metadata.model_dump_json())
     facts["sessions"][0] |= {"began": began.isoformat(), "ended": None, "status": "running"}
     rewrite(record.path, facts)
-    os.utime(record.store.file("generations", 3), (began.timestamp() + 60,) * 2)
+    os.utime(record.store.get_file_path("generations", 3), (began.timestamp() + 60,) * 2)
     record.store.remove("states", 3)  # so that generation 3 is written again
     assert record.status == list_runs(record.path)[0].state == "interrupted"
     assert record.seconds == pytest.approx(60, abs=1e-3)

@@ -21,7 +21,7 @@ from brns.pictures.records import explain_omitted_figures, find_scene, group_by_
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, encode_data_url, encode_png
 from brns.pictures.table import FIGURES
-from brns.runs.files import atomic_file
+from brns.runs.files import open_file_atomically
 from brns.runs.metadata import describe_fork
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
@@ -93,7 +93,7 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         settings=_list_settings(first_seeds.values()),
         origin=describe_fork,
     )
-    with atomic_file(out) as temporary:
+    with open_file_atomically(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
 

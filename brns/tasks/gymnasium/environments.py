@@ -35,7 +35,7 @@ class Worlds(threading.local):
     def __reduce__(self):
         return Worlds, ()  # in another process a task makes its own
 
-    def get(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
+    def get_or_make(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
         """This thread's environment i; a copy of a task with another `maker` has others."""
         if self.maker is not maker:
             _close_environments(self.made)

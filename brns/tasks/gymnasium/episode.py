@@ -74,15 +74,15 @@ def select_info(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
     base = {}
     for key, value in infos.items():
         has: Any = infos.get(f"_{key}")
-        if str(key).startswith("_") or (_is_by_world(has, n) and not has[i]):
+        if str(key).startswith("_") or (_has_value_for_each_world(has, n) and not has[i]):
             continue
         if isinstance(value, dict):
             base[key] = select_info(i, n, value)
         else:
-            base[key] = value[i] if _is_by_world(value, n) else value
+            base[key] = value[i] if _has_value_for_each_world(value, n) else value
     return base
 
 
-def _is_by_world(value: Any, n: int) -> bool:
+def _has_value_for_each_world(value: Any, n: int) -> bool:
     rows = isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
     return rows and len(value) == n

@@ -192,7 +192,10 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
-        get, make_env = self._worlds.get, self.make_env  # once: a module is slow to give them
+        get, make_env = (
+            self._worlds.get_or_make,
+            self.make_env,
+        )  # once: a module is slow to give them
         worlds = [get(i, make_single_environment, make_env) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
         for _ in self._run_episodes(act, worlds, diaries, seed):
@@ -295,7 +298,7 @@ class GymnasiumTask(eqx.Module):
     def _get_environment(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
         make = partial(make_vector_environment, n=i) if self.vector else make_single_environment
-        return self._worlds.get(i, make, self.make_env)
+        return self._worlds.get_or_make(i, make, self.make_env)
 
     def _get_spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
