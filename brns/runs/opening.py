@@ -65,7 +65,7 @@ def begin_runs(
     begun: Sequence[tuple[SearchState, np.ndarray]],
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
-    """New runs, of which the founders are stored, from what `search.init_with_failures` gave on the host."""
+    """New runs, of which the founders are stored, from what `search.init_with_failures` gave."""
     changed = facts[0].find_and_ignore_changes_by_evaluations(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
