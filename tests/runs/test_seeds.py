@@ -255,12 +255,11 @@ def test_a_damaged_seed_is_named_and_the_others_go_on_without_it(tmp_path):
 
 def test_a_seed_of_another_experiment_in_a_batch_is_named(tmp_path):
     for name, offspring in (("ours", 6), ("others", 4)):
-        one = brns.NoveltySearch(brns.PlanarArm(3), brns.PopulationKNN(k=2), 8, offspring)
-        brns.run(one, 1, out=tmp_path / name, seeds=2)
+        brns.run(replace(HOST, offspring_size=offspring), 1, out=tmp_path / name, seeds=2)
     shutil.rmtree(tmp_path / "ours/seed0001")
     shutil.copytree(tmp_path / "others/seed0001", tmp_path / "ours/seed0001")
     with pytest.raises(brns.RecordError, match=r"seed0001 was made by another .*offspring_size"):
-        brns.resume(tmp_path / "ours", 2)
+        brns.resume(tmp_path / "ours", 2, search=HOST)
 
 
 def test_a_refused_resume_changes_no_seed(tmp_path):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from searches import search
 
 import brns
 from brns import Box, FeedForward, JaxEnvironmentTask, ParamsEnv, Statistic, TimeStepEnv, check_task
@@ -133,10 +134,11 @@ class Forgetful(Corridor):
 
 
 def test_what_jax_leaves_in_an_environment_is_no_setting(tmp_path):
-    search = brns.NoveltySearch(JaxEnvironmentTask(Forgetful(), 6, SPACE), population_size=8)
-    check_task(search.task)
-    brns.run(search, 1, out=tmp_path / "run")
-    again = brns.NoveltySearch(JaxEnvironmentTask(Forgetful(), 6, SPACE), population_size=8)
+    first, again = (
+        search(JaxEnvironmentTask(Forgetful(), 6, SPACE), brns.PopulationKNN(k=2)) for _ in range(2)
+    )
+    check_task(first.task)
+    brns.run(first, 1, out=tmp_path / "run")
     assert brns.resume(tmp_path / "run", 2, search=again)[0].last_generation == 2
 
 
