@@ -24,7 +24,7 @@ from brns.checks.generations import (
     check_offspring_ids,
     check_shapes,
     check_structure,
-    check_survivor_rows,
+    check_survivor_rows_type_and_shape,
     check_survivors_distinct,
     explain_task_errors,
 )
@@ -52,9 +52,9 @@ from brns.core import (
 from brns.core.evaluation import as_evaluation, check_shape
 from brns.core.failures import (
     copy_parents_where_failed,
-    lower_failed_scores,
-    mask_failed,
+    lower_failed_scores_to_least,
     replace_failed_survivors,
+    set_failed_to_nan,
 )
 from brns.core.novelty import init_and_score_founders, init_state, score_novelty, update_estimator
 from brns.core.population import (
@@ -472,8 +472,8 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     with explain_compile_errors("select", select):
-        rows = select(lower_failed_scores(union), mu)
-    check_survivor_rows(select, rows, mu)
+        rows = select(lower_failed_scores_to_least(union), mu)
+    check_survivor_rows_type_and_shape(select, rows, mu)
     rows = replace_failed_survivors(union, _replace_invalid_rows(rows, mu + n))
     generation = Generation(
         take_rows(union, slice(mu)), take_rows(union, slice(mu, None)), take_rows(union, rows)
@@ -483,7 +483,7 @@ def _tell(
     check_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
     credit = mixture.update_credit(state.credit, offspring.operator, survived[mu:])
-    generation = generation._replace(offspring=mask_failed(generation.offspring))
+    generation = generation._replace(offspring=set_failed_to_nan(generation.offspring))
     return SearchState(jnp.asarray(g, jnp.int32), generation.survivors, after, credit), generation
 
 

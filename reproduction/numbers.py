@@ -118,7 +118,10 @@ def curves(record: Record) -> dict[str, Curve]:
     if find_scene(record).paths:
         return shared | {
             "coverage_signatures": (every, paths.signature_coverage_of_record(record)),
-            "uniformity_signatures": (every, paths.signature_distance_to_uniform_of_record(record)),
+            "uniformity_signatures": (
+                every,
+                paths.signature_novelty_distance_to_uniform_of_record(record),
+            ),
             "reach": (every, reach(record)),
             "areas": (every, areas(record)),
         }

@@ -37,7 +37,12 @@ from brns.settings.description import (
     part_from_json,
     part_to_json,
 )
-from brns.settings.differences import find_differences, find_overrides, format_diff, short_repr
+from brns.settings.differences import (
+    find_changed_settings,
+    find_differences,
+    format_diff,
+    short_repr,
+)
 from brns.settings.parts import PARTS, SettingsError, parts
 from brns.tasks.chunked import Chunked
 from brns.tasks.workers import Processes
@@ -174,10 +179,10 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
     small = {"population_size": 20, "select": brns.NSGA2()}
     search = brns.NoveltySearch(brns.DeceptiveMaze(steps=50), **small)
     changed = {"task": "DeceptiveMaze", "task.steps": 50, "population_size": 20, "select": "NSGA2"}
-    assert find_overrides(search) == changed
+    assert find_changed_settings(search) == changed
     assert repr(search).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, pop")
     chunked = {"task": "DeceptiveMaze", "chunk": 3}  # no workers
-    assert find_overrides(Processes(brns.DeceptiveMaze(), chunk=3)) == chunked
+    assert find_changed_settings(Processes(brns.DeceptiveMaze(), chunk=3)) == chunked
 
 
 class Ground(enum.Enum):
@@ -373,7 +378,7 @@ def test_nan_is_the_same_setting_as_nan():
     one, same = ({"a": [1.0, float("nan")], "b": float("nan")} for _ in range(2))
     assert find_differences(one, same) == {}
     assert list(find_differences(one, same | {"b": 1.0})) == ["b"]
-    assert find_overrides(brns.PolynomialMutation()) == {}
+    assert find_changed_settings(brns.PolynomialMutation()) == {}
 
 
 class Valued(HostIdentity):

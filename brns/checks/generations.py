@@ -97,7 +97,7 @@ def check_and_split_recombined(mutate: Mutation, result: Any, n: int) -> tuple[A
     return result
 
 
-def check_survivor_rows(select: Selection, rows: Any, size: int) -> None:
+def check_survivor_rows_type_and_shape(select: Selection, rows: Any, size: int) -> None:
     """Refuse what is not `size` row numbers; their values are not looked at."""
     dtype = getattr(rows, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.integer):

@@ -11,7 +11,7 @@ import numpy as np
 from brns.checks.generations import (
     check_and_split_recombined,
     check_genotypes_in_box,
-    check_survivor_rows,
+    check_survivor_rows_type_and_shape,
     check_survivors_distinct,
 )
 from brns.checks.parts import check_part, explain_compile_errors
@@ -100,7 +100,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
     unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
     for union in (unlike, alike):
         rows, again = (_call_compiled("select", select, union, size) for _ in range(2))
-        check_survivor_rows(select, rows, size)
+        check_survivor_rows_type_and_shape(select, rows, size)
         outside = np.asarray((rows < 0) | (rows >= 2 * size))
         if outside.any():
             raise ValueError(

@@ -91,11 +91,11 @@ def run(
     if not searches:
         estimator = estimator or RECOMMENDED
     _check_names(experiment, estimator, changes)
-    from brns.cli.conclusion import print_conclusion
+    from brns.cli.conclusion import print_conclusion_and_draw
     from brns.cli.user_code import (
-        add_workers,
         make_default_out,
         make_search_from,
+        open_workers,
         suggest_resume_command,
     )
     from brns.metrics.saturation import saturated
@@ -105,7 +105,7 @@ def run(
     out = out or make_default_out(experiment, estimator, changes, seed, seeds)
     check_not_taken(out)
     search = make_search_from(experiment, estimator, changes)
-    with add_workers(search, workers, timeout, failures, worker_log) as search:
+    with open_workers(search, workers, timeout, failures, worker_log) as search:
         with suggest_resume_command(out, searches):
             done = loop.run(
                 search,
@@ -118,7 +118,7 @@ def run(
                 name=estimator,
                 until=saturated if until else None,
             )
-        print_conclusion(out, done, redraw=True)
+        print_conclusion_and_draw(out, done, redraw=True)
 
 
 def _check_names(experiment: str, estimator: str | None, changes: Sequence[str]) -> None:
@@ -167,8 +167,8 @@ def resume(
 
     It ends in the same bits as a run that was never stopped.
     """
-    from brns.cli.conclusion import print_conclusion
-    from brns.cli.user_code import add_workers, load_records, suggest_resume_command
+    from brns.cli.conclusion import print_conclusion_and_draw
+    from brns.cli.user_code import load_records, open_workers, suggest_resume_command
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.tasks.chunked import Chunked
@@ -180,11 +180,11 @@ def resume(
         typer.echo(
             f"{directory} has {completed} generations already; --generations makes it longer."
         )
-        return print_conclusion(directory, done)
+        return print_conclusion_and_draw(directory, done)
     experiment = done[0].search
     if workers and not isinstance(experiment.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
-    with add_workers(experiment, workers, timeout, failures, worker_log) as experiment:
+    with open_workers(experiment, workers, timeout, failures, worker_log) as experiment:
         with suggest_resume_command(directory, search or ()):
             done = loop.resume(
                 directory,
@@ -193,7 +193,7 @@ def resume(
                 accept_edits=accept_edits,
                 until=saturated if until else None,
             )
-        print_conclusion(directory, done, redraw=True)
+        print_conclusion_and_draw(directory, done, redraw=True)
 
 
 @app.command(name="fork")

@@ -20,7 +20,7 @@ from brns.runs.files import RecordError
 from brns.runs.metadata import describe_fork
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
-from brns.settings.differences import format_overrides
+from brns.settings.differences import format_changed_settings
 from brns.settings.parts import CLASSES
 
 DETAILS = (
@@ -58,7 +58,7 @@ VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
 """limits, and what a number says below the first, between two, and from the last on"""
 
 
-def print_conclusion(
+def print_conclusion_and_draw(
     directory: Path, records: Sequence[Record], redraw: bool = False, details: bool = False
 ) -> None:
     """Print a table for each method, what it says, and how the runs ended, and draw the pictures
@@ -148,7 +148,7 @@ def _make_title(label: str, record: Record) -> str:
     """Such as `maze, counts, mixed mutation`, with the task's changed settings."""
     metadata = record.metadata
     task = {name: value for name, value in metadata.changed.items() if name.startswith("task.")}
-    words = [metadata.world, label, format_overrides(task)]
+    words = [metadata.world, label, format_changed_settings(task)]
     if "mutate" not in metadata.changed:  # else it stands in the label
         name = record.experiment["mutate"]["name"]
         words.append(f"{CLASSES[name].name if name in CLASSES else name} mutation")

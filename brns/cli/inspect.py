@@ -154,17 +154,17 @@ def show(
 
     Pictures that they lack are drawn.
     """
-    from brns.cli.conclusion import print_conclusion, print_json
-    from brns.cli.listing import find_batches_below
+    from brns.cli.conclusion import print_conclusion_and_draw, print_json
+    from brns.cli.listing import find_batches_recursively
     from brns.cli.user_code import load_records
 
-    places = [place for directory in directories for place in find_batches_below(directory)]
+    places = [place for directory in directories for place in find_batches_recursively(directory)]
     runs = {place: load_records([place], search) for place in dict.fromkeys(places)}
     if json:
         print_json([record for records in runs.values() for record in records])
         return
     for place, records in runs.items():
-        print_conclusion(place, records, details=details)
+        print_conclusion_and_draw(place, records, details=details)
 
 
 def figure(

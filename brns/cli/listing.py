@@ -19,7 +19,7 @@ from rich.text import Text
 from brns.cli.screen import console
 from brns.formatting import escape_control, format_number
 from brns.runs.store import NAME, Store
-from brns.settings.differences import format_overrides
+from brns.settings.differences import format_changed_settings
 from brns.settings.parts import SettingsError, suggest_name
 
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
@@ -62,7 +62,7 @@ class RunLine(NamedTuple):
         return f"saturated at {self.generations}" if self.state == "saturated" else self.state
 
 
-def find_runs_below(directory: Path) -> list[Path]:
+def find_runs_recursively(directory: Path) -> list[Path]:
     """The run in a directory, or all runs anywhere below it, in the order of their paths; a
     `SettingsError` where there is none.
 
@@ -80,9 +80,9 @@ def find_runs_below(directory: Path) -> list[Path]:
     return sorted(runs)
 
 
-def find_batches_below(directory: Path) -> list[Path]:
+def find_batches_recursively(directory: Path) -> list[Path]:
     """The directory where it is a run or a batch of seeds; else those below, batches in one."""
-    runs = find_runs_below(directory)
+    runs = find_runs_recursively(directory)
     if runs == [directory]:
         return runs
     of_batch = re.compile("seed[0-9]+")
@@ -93,7 +93,7 @@ def find_batches_below(directory: Path) -> list[Path]:
 def list_runs(directory: Path) -> list[RunLine]:
     """Every run in a directory or anywhere below it, in the order of their paths."""
     lines = []
-    for path in find_runs_below(directory):
+    for path in find_runs_recursively(directory):
         try:
             lines.append(_read_run(path))
         except (KeyError, TypeError, json.JSONDecodeError):
@@ -126,7 +126,7 @@ def _read_run(path: Path) -> RunLine:
         path=path,
         state=state,
         note=sessions[-1]["reason"] if sessions else "",
-        changed=format_overrides(facts["changed"]),
+        changed=format_changed_settings(facts["changed"]),
         generations=last if numbers else None,
         planned=facts["generations"],
         task=facts["world"],

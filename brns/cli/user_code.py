@@ -19,7 +19,7 @@ from brns.experiments.overrides import apply_overrides
 from brns.runs import compilation_cache
 from brns.runs.files import RecordError
 from brns.runs.record import Record, records
-from brns.runs.store import find_runs
+from brns.runs.store import find_run_or_children
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff
@@ -91,7 +91,7 @@ def load_object(text: str) -> Any:
 
 
 @contextlib.contextmanager
-def add_workers(
+def open_workers(
     search: NoveltySearch,
     workers: str | None,
     timeout: float | None,
@@ -138,13 +138,13 @@ def suggest_resume_command(out: Path, searches: Sequence[str] = ()) -> Generator
     except RecordError:
         raise
     except Exception as error:
-        if find_runs(out):
+        if find_run_or_children(out):
             note = "Finished generations are saved. Once this is mended, go on with"
             error.add_note(f"{note}: {command}")
         raise
     except KeyboardInterrupt:
         message = "Stopped before anything was saved; run the command again."
-        if find_runs(out):
+        if find_run_or_children(out):
             message = f"Stopped; all finished generations are saved. Go on with: {command}"
         raise KeyboardInterrupt(message) from None
 

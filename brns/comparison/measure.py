@@ -82,9 +82,9 @@ def run_method(
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
     if peer:
-        steps = _iterate_peer_generations(peer, search, world, seeds, states)
+        steps = _iterate_peer_offspring_and_states(peer, search, world, seeds, states)
     else:
-        steps = _iterate_search_generations(search, generations, seeds, states, batches)
+        steps = _iterate_search_offspring_and_states(search, generations, seeds, states, batches)
     with contextlib.closing(steps):
         for number, (born, after) in enumerate(steps, 1):
             if stop and stop.is_set():
@@ -111,7 +111,7 @@ def run_method(
     )
 
 
-def _iterate_search_generations(
+def _iterate_search_offspring_and_states(
     search: NoveltySearch,
     generations: int,
     seeds: list[int],
@@ -128,7 +128,7 @@ def _iterate_search_generations(
             yield offspring, [state for state, _ in after]
 
 
-def _iterate_peer_generations(
+def _iterate_peer_offspring_and_states(
     peer: Peer, search: NoveltySearch, world: World, seeds: list[int], states: list[SearchState]
 ) -> Generator[_Step, None, None]:
     begun = zip(seeds, states, strict=True)

@@ -81,10 +81,10 @@ def format_page(comparison: Comparison, folder: str) -> str:
         "η, and κ as a share: of the later generations, those in which what was visited became "
         f"novel again by 1 % of what it was (over at least {KEPT} generations of each run): the "
         "largest over seeds." + (" pyribs' methods have none." if unknown else ""),
-        _format_table_by_world(comparison, _format_cycling),
+        _format_table_by_world(comparison, _format_worst_cycling_cell),
         "## First solution",
         "Seeds that solved it, and the median generation of the first solution over those.",
-        _format_table_by_world(comparison, _format_solved),
+        _format_table_by_world(comparison, _format_solved_cell),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
         "ran side by side, and the machine may have had other work: a rough measure, by which "
@@ -123,13 +123,13 @@ def _format_table_by_world(
     return format_table(rows)
 
 
-def _format_cycling(facts: MethodResult) -> str:
+def _format_worst_cycling_cell(facts: MethodResult) -> str:
     if not np.isfinite(facts.eta).any():
         return "-"
     return f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
 
 
-def _format_solved(facts: MethodResult) -> str:
+def _format_solved_cell(facts: MethodResult) -> str:
     solved = facts.first_solved[np.isfinite(facts.first_solved)]
     return f"{len(solved)}: {np.median(solved):g}" if len(solved) else "-"
 

@@ -103,7 +103,7 @@ def compare(
         what = NoveltySearch(what)
     worlds, out = _find_worlds(what, generations, cells), expand_home(out)
     page.resolve_page_path(out)
-    methods = _pair_estimators_with_operators(estimators, mutations or {"": None})
+    methods = _make_methods(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and explain_too_few_seeds(len(seeds), tests):
@@ -162,7 +162,7 @@ def _find_worlds(what: Any, generations: int | None, cells: Cells | None) -> lis
     return [each._replace(generations=generations or each.generations) for each in worlds]
 
 
-def _pair_estimators_with_operators(
+def _make_methods(
     estimators: Mapping[str, Any], mutations: Mapping[str, Mutation | None]
 ) -> dict[str, _Method]:
     """Each estimator with each operator, and each peer once."""

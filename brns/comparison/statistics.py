@@ -79,7 +79,7 @@ def explain_too_few_seeds(seeds: int, tests: int) -> str:
     return f"{few} too few to test; {enough} are enough" if seeds < enough else ""
 
 
-def bootstrap_interval(
+def bootstrap_share_interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     resample_worlds: bool = False,
 ) -> tuple[float, float]:
@@ -156,11 +156,11 @@ class Comparison(NamedTuple):
         return [name for name in self.distinct_worlds if self.worlds[name].split != "tune"]
 
     @property
-    def coverage_table(self) -> list[list[str]]:
+    def table_versus_reference(self) -> list[list[str]]:
         """`make_coverage_table` of the distinct worlds."""
-        return self.make_coverage_table(self.distinct_worlds)
+        return self.make_table_versus_reference(self.distinct_worlds)
 
-    def make_coverage_table(self, worlds: Sequence[str]) -> list[list[str]]:
+    def make_table_versus_reference(self, worlds: Sequence[str]) -> list[list[str]]:
         """Every method at the end of the run.
 
         Args:
@@ -201,11 +201,11 @@ class Comparison(NamedTuple):
             pairs.append((ours, self.results[name][self.reference].covered_at_run_fraction(1.0)))
         share = f"{np.mean([row.share for row in ends]):.2f}"
         if len(self.seeds) > 1:
-            share += " ({:.2f} to {:.2f})".format(*bootstrap_interval(pairs))
+            share += " ({:.2f} to {:.2f})".format(*bootstrap_share_interval(pairs))
         outcomes = [row.outcome for row in ends]
         if len(cells) == 1:
             return [share, *outcomes]
-        least, most = bootstrap_interval(pairs, resample_worlds=True)
+        least, most = bootstrap_share_interval(pairs, resample_worlds=True)
         counts = [f"{outcomes.count(outcome)}" for outcome in ("better", "worse", "undecided")]
         tested = not outcomes[0].startswith("not tested")  # all worlds have the same seeds
         outcome = " / ".join(counts) if tested else outcomes[0]
@@ -218,7 +218,7 @@ class Comparison(NamedTuple):
             worlds += f" ({len(self.distinct_worlds)} distinct)"
         over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
         title = f"Coverage of what was evaluated, in {worlds} {over}"
-        parts = [f"{title}; {self.mutation}.", format_table(self.coverage_table)]
+        parts = [f"{title}; {self.mutation}.", format_table(self.table_versus_reference)]
         if 0 < len(self.untuned_worlds) < len(self.distinct_worlds):
             words = (
                 "the world"
@@ -226,7 +226,7 @@ class Comparison(NamedTuple):
                 else f"the {len(self.untuned_worlds)} worlds"
             )
             parts.append(f"Of these, {words} not used for tuning:")
-            parts.append(format_table(self.make_coverage_table(self.untuned_worlds)))
+            parts.append(format_table(self.make_table_versus_reference(self.untuned_worlds)))
         if few := tests and explain_too_few_seeds(seeds, tests):
             parts.append(f"{few}.")
         return "\n\n".join(parts)

@@ -18,7 +18,7 @@ def copy_parents_where_failed(children: Population, parents: Population) -> Popu
     )
 
 
-def lower_failed_scores(union: Population) -> Population:
+def lower_failed_scores_to_least(union: Population) -> Population:
     """The union, of which those who failed are no better than the last of the others."""
 
     def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -36,7 +36,7 @@ def replace_failed_survivors(union: Population, rows: Int[Array, " mu"]) -> Int[
     return jnp.where(failed, others[number], rows)
 
 
-def mask_failed(offspring: Population) -> Population:
+def set_failed_to_nan(offspring: Population) -> Population:
     """The offspring as a record has them: of those who failed nothing was measured."""
     failed, nothing = offspring.failed, jnp.float32(jnp.nan)
     return offspring._replace(

@@ -84,7 +84,7 @@ class VisitCounts(eqx.Module):
     1/sqrt(1 + visits).
 
     $M(b) = \left( \frac{1}{T} \sum_{i=1}^{T} 1 / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the
-    visits to the cell of b in grid i. $1 / M - 1$ are the effective `visits`: N where all grids
+    visits to the cell of b in grid i. $1 / M - 1$ are the `effective_visits`: N where all grids
     count N.
 
     A grid lies over all dimensions of a behavior, or over `grid_dims` of them, drawn at random;
@@ -185,7 +185,9 @@ class VisitCounts(eqx.Module):
         novelty = self._compute_rarity(self._add_new_visits(state, population), descriptors)
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
 
-    def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
+    def effective_visits(
+        self, state: Counts, descriptors: Float[Array, "n d"]
+    ) -> Float[Array, " n"]:
         """Effective visits: how many of one cell in every grid make a behavior as familiar.
 
         Args:

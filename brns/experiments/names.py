@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from brns.experiments.paper import make_search
 from brns.search import NoveltySearch
 from brns.settings.configuration import settings
-from brns.settings.differences import find_overrides
+from brns.settings.differences import find_changed_settings
 from brns.settings.parts import CLASSES, parts
 from brns.tasks.chunked import unwrap_task
 
@@ -36,17 +36,17 @@ def name_search_and_changes(search: NoveltySearch, estimator: str | None = None)
     if estimator is None:
         estimator = words.get(class_name, class_name)
         for name, other in usual.items():
-            if not find_overrides(search.estimator, other.estimator):
+            if not find_changed_settings(search.estimator, other.estimator):
                 estimator = name
                 break
     other = usual.get(estimator) or (make_search(world) if world else NoveltySearch(task))
-    changed = find_overrides(dataclasses.replace(search, task=task), other)
+    changed = find_changed_settings(dataclasses.replace(search, task=task), other)
     changed.pop("estimator", None)  # its name says it
     if not world:
         can_be_set = settings(type(task))
         changed |= {
             f"task.{name}": value
-            for name, value in find_overrides(task).items()
+            for name, value in find_changed_settings(task).items()
             if name in can_be_set
         }
     changed = {name: words.get(str(value), value) for name, value in changed.items()}

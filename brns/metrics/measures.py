@@ -90,7 +90,9 @@ MEASURES = {
         "Uniformity, signatures",
         "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean "
         "over generations",
-        lambda record: _average_where_known(paths.signature_distance_to_uniform_of_record(record)),
+        lambda record: _average_where_known(
+            paths.signature_novelty_distance_to_uniform_of_record(record)
+        ),
         "paths",
     ),
     "age": Measure(

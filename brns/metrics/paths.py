@@ -70,7 +70,7 @@ def signature_coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     return cumulative_coverage(generations, make_signature_space(record.behavior_space), GRID)
 
 
-def signature_distance_to_uniform_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def signature_novelty_distance_to_uniform_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """How far the novelty of each generation's survivors is from uniform over the cells that they
     occupy.
 

@@ -85,7 +85,9 @@ def distance_to_uniform_of_values(
     return distance_to_uniform(sums / np.bincount(where))
 
 
-def distance_to_uniform_of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
+def novelty_distance_to_uniform_of_record(
+    record: Record, shape: Sequence[int]
+) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells; figure 3f.
 
     Args:

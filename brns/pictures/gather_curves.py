@@ -149,7 +149,7 @@ def gather_qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     return _gather_curves(groups, statistic, quantity)
 
 
-def gather_parent_distance(records: Runs) -> Curves:
+def gather_survivors_parent_distance(records: Runs) -> Curves:
     """The mean distance of survivors to their parents."""
     quantity = "distance to the parent in behavior space"
     return _gather_curves(
@@ -157,14 +157,14 @@ def gather_parent_distance(records: Runs) -> Curves:
     )
 
 
-def gather_age(records: Runs) -> Curves:
+def gather_survivors_age(records: Runs) -> Curves:
     """The mean age of survivors."""
     return _gather_curves(
         group_by_method(records), dynamics.survivors_age_of_record, "age (generations)"
     )
 
 
-def gather_uniformity(records: Runs) -> Curves:
+def gather_novelty_uniformity(records: Runs) -> Curves:
     """The distance to uniform of archives, or of novelty, in the generations kept."""
     quantity = "Jensen–Shannon distance to uniform"
     statistic = distance_to_uniform_of_archive_or_novelty

@@ -11,7 +11,7 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import resolve_grid_shape
 from brns.metrics.recorded import read_evaluated_column, require_states
 from brns.runs.record import Record
-from brns.settings.differences import find_differences, format_diff, format_overrides
+from brns.settings.differences import find_differences, format_changed_settings, format_diff
 from brns.settings.parts import LOOKS, Look
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.scene import Drawable, Scene, make_plain_scene
@@ -35,7 +35,7 @@ def label_method(record: Record) -> str:
         return RANDOM
     changed = record.metadata.changed
     others = {name: value for name, value in changed.items() if not name.startswith("task.")}
-    label = f"{record.metadata.estimator}, {format_overrides(others)}".rstrip(", ")
+    label = f"{record.metadata.estimator}, {format_changed_settings(others)}".rstrip(", ")
     label = label.replace("estimator.", "")
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
@@ -170,7 +170,7 @@ def distance_to_uniform_of_archive_or_novelty(record: Record) -> np.ndarray:
     for generation in require_states(record, "uniformity"):
         entries = read_archive_entries(record, generation)
         if entries is None:
-            return uniformities.distance_to_uniform_of_record(record, cells)
+            return uniformities.novelty_distance_to_uniform_of_record(record, cells)
         points, _ = entries
         distances.append(
             uniformities.distance_to_uniform_of_points(points, space, cells)

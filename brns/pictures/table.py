@@ -108,7 +108,7 @@ FIGURES: dict[str, Picture] = {
         "of the archive's entries for a method with an archive, of novelty at the cells' centres "
         "for the others, which is not the same quantity. Generations whose archive is empty are "
         "left out.",
-        gather_curves.gather_uniformity,
+        gather_curves.gather_novelty_uniformity,
         paper=("3f",),
         worlds="planar",
         options=("over",),
@@ -117,14 +117,14 @@ FIGURES: dict[str, Picture] = {
         "Distance to the parent",
         "Euclidean distance in behavior space between an individual and its parent, mean over "
         "the population.",
-        gather_curves.gather_parent_distance,
+        gather_curves.gather_survivors_parent_distance,
         paper=("3b",),
         options=("over",),
     ),
     "age": Picture(
         "Age",
         "Generations since birth, mean over the population.",
-        gather_curves.gather_age,
+        gather_curves.gather_survivors_age,
         paper=("3c",),
         options=("over",),
     ),

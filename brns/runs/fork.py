@@ -21,7 +21,7 @@ from brns.runs.remaking import GENOTYPE, remakes_exactly, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
-from brns.settings.edits import find_edits
+from brns.settings.edits import find_code_edits
 from brns.settings.parts import SettingsError
 
 SHARED = ("population_size", "offspring_size", "founders")
@@ -103,7 +103,7 @@ def fork(
         origin.genotypes,
         name=origin.estimator if same else None,
     )
-    edited = find_edits(origin.sources, read_sources(search), origin.changing)
+    edited = find_code_edits(origin.sources, read_sources(search), origin.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed

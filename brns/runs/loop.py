@@ -28,7 +28,7 @@ from brns.runs.progress import Bar
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep
 from brns.runs.seeds import compute_generations
-from brns.runs.store import find_runs
+from brns.runs.store import find_run_or_children
 from brns.search import NoveltySearch
 from brns.settings.differences import short_repr
 
@@ -183,7 +183,7 @@ def _begin_or_reopen(
             raise ValueError(f"{what} must be {' or '.join(get_args(choices))}; got {value!r}")
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
-    if exist == "resume" and find_runs(path):
+    if exist == "resume" and find_run_or_children(path):
         check_same_arguments(path, records(path), numbers, stride, genotypes)
         return path, functools.partial(reopen, path, search, total, accept_edits)
     check_output_folder(path)

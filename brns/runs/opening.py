@@ -28,8 +28,8 @@ from brns.runs.remaking import Keep, warn_unless_exact
 from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
-from brns.settings.differences import format_diff, format_overrides
-from brns.settings.edits import find_edits
+from brns.settings.differences import format_changed_settings, format_diff
+from brns.settings.edits import find_code_edits
 from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
@@ -142,7 +142,7 @@ def check_same_arguments(
             text = f"seeds {missing} are missing in {out} since it went on without them"
             warnings.warn(escape_control(text), stacklevel=2)
         return
-    was, wanted = format_overrides(there), format_overrides(requested)
+    was, wanted = format_changed_settings(there), format_changed_settings(requested)
     raise RecordError(
         f"{out} holds seeds {[run.seed for run in runs]} with {was}; seeds {seeds} with {wanted} "
         "were asked for; choose another place"
@@ -222,9 +222,9 @@ def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     """
     source = read_sources(runs[0].search)
     old = runs[0].metadata.sources
-    edited = find_edits(old, source, runs[0].metadata.changing)
+    edited = find_code_edits(old, source, runs[0].metadata.changing)
     if edited and not accept:
-        raise RecordError(_describe_edits(runs[0], edited, source))
+        raise RecordError(_describe_code_edits(runs[0], edited, source))
     for run in runs if edited else ():
         before = {name: old.get(name, "") for name in edited}
         run.metadata.edits.append(Edit(after=after, before=before))
@@ -232,7 +232,7 @@ def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     return bool(edited)
 
 
-def _describe_edits(run: Record, edited: Mapping[str, str], source: UserCode) -> str:
+def _describe_code_edits(run: Record, edited: Mapping[str, str], source: UserCode) -> str:
     """What was edited, where, and what to do."""
     parts = []
     for name, lines in edited.items():

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from brns.runs.files import RecordError, sync_to_disk
-from brns.runs.store import NAME, find_runs
+from brns.runs.store import NAME, find_run_or_children
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]
 """how many, or which"""
@@ -85,7 +85,7 @@ def check_not_taken(out: Path) -> None:
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f'resume it (brns resume {shlex.quote(str(out))}, in Python exist="resume"), or '
         other = "it is no folder" if not out.is_dir() else "it holds something else than a run"
-        advice = f": {again}" if find_runs(out) else f", and {other}: "
+        advice = f": {again}" if find_run_or_children(out) else f", and {other}: "
         raise RecordError(f"{out} exists already{advice}{ELSEWHERE}")
 
 

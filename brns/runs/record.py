@@ -26,7 +26,7 @@ from brns.runs.paths import expand_home
 from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
 from brns.runs.states import EstimatorStateReader
-from brns.runs.store import REPAIR, Kind, Store, find_runs
+from brns.runs.store import REPAIR, Kind, Store, find_run_or_children
 from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_from_json
 from brns.settings.differences import format_diff
@@ -447,7 +447,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
     Raises:
         RecordError: where there is no run, or another experiment made it.
     """
-    if not (folders := find_runs(expand_home(path))):
+    if not (folders := find_run_or_children(expand_home(path))):
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"
         )

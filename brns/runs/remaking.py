@@ -20,7 +20,7 @@ from brns.runs.files import RecordError
 from brns.runs.provenance import read_sources
 from brns.search import derive_keys, generate_offspring
 from brns.settings.differences import format_diff
-from brns.settings.edits import find_edits
+from brns.settings.edits import find_code_edits
 
 GENOTYPE = "offspring.genotype"
 CHECKED = 5
@@ -161,7 +161,7 @@ def _explain_difference(record: Any, number: int, like: Likeness) -> str:
         return "another search, version or machine made the run that this is a fork of"
     if changed := sessions[-1].describe_differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
-    if edited := find_edits(
+    if edited := find_code_edits(
         metadata.sources_of(number), read_sources(record.search), metadata.changing
     ):
         return f"your own code was edited since: {', '.join(edited)}"

@@ -67,14 +67,14 @@ def compute_generations(
     single = list(zip(states, keys, strict=True))
     if not search.task.traceable and has_workers(search.task):
         task: Any = search.task
-        yield from _compute_batches_ahead(search.step, single, count, AHEAD, task.close)
+        yield from _compute_generations_ahead(search.step, single, count, AHEAD, task.close)
     elif not search.task.traceable:
         for _ in range(count):
             after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
             states = [state for state, _ in after]
             yield copy_to_host(after)
     elif len(keys) == 1:
-        yield from _compute_batches_ahead(search.step, single, count)
+        yield from _compute_generations_ahead(search.step, single, count)
     else:
         begun = [
             (stack_trees(states[part]), jnp.stack(keys[part]))
@@ -85,20 +85,20 @@ def compute_generations(
             begun = [
                 jax.device_put(batch, place) for batch, place in zip(begun, places, strict=False)
             ]
-        for after in _compute_batches_ahead(partial(_step_batch, search), begun, count):
+        for after in _compute_generations_ahead(partial(_step_batch, search), begun, count):
             yield [take_rows(batch, i) for batch in after for i in range(len(batch[0].generation))]
 
 
-def _compute_batches_ahead(
+def _compute_generations_ahead(
     step: Callable[..., Step],
     batches: list[SeedBatch],
-    count: int,
+    generations: int,
     ahead: int = 1,
     cancel: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
     """Each batch's generations, computed ahead by a thread of its own.
 
-    `leave` ends the evaluations that go on where not all generations were asked for.
+    `cancel` ends the evaluations that go on where not all generations were asked for.
     """
 
     def step_from(before: Future[Step], keys: Key[Array, "..."]) -> Step:
@@ -113,8 +113,8 @@ def _compute_batches_ahead(
     ]
     begun: deque[list[Future[Step]]] = deque()
     try:
-        for number in range(count + ahead):
-            if number < count:
+        for number in range(generations + ahead):
+            if number < generations:
                 further = zip(threads, newest, batches, strict=True)
                 newest = [
                     thread.submit(step_from, before, keys) for thread, before, (_, keys) in further

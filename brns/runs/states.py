@@ -45,7 +45,9 @@ class EstimatorStateReader:
         estimator = restore_tree(self.shapes, record.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
             before, earlier = self.restored if self.restored[0] <= number else NOTHING
-            born = (_read_valid_descriptors(record, g) for g in range(before + 1, number + 1))
+            born = (
+                _read_valid_offspring_descriptors(record, g) for g in range(before + 1, number + 1)
+            )
             with use_float32():
                 estimator = search.estimator.restore(estimator, born, earlier)
             # For who reads one state after another; nothing is held after the last.
@@ -61,7 +63,7 @@ def _compute_stored_shapes(search: NoveltySearch) -> Any:
         )
 
 
-def _read_valid_descriptors(record: Any, number: int) -> np.ndarray:
+def _read_valid_offspring_descriptors(record: Any, number: int) -> np.ndarray:
     """The descriptors of a generation's offspring, without those who failed."""
     offspring = record.read_generation(number, "offspring")["offspring"]
     return offspring["descriptor"][~offspring["failed"]]

@@ -29,7 +29,7 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 """what file systems without locks answer"""
 
 
-def find_runs(folder: Path) -> list[Path]:
+def find_run_or_children(folder: Path) -> list[Path]:
     """The run in a folder, or else those one folder below, by name.
 
     Those that are being made have hidden names, and are left out. A `RecordError` where the folder
@@ -58,7 +58,7 @@ class Store:
         try:
             return (self.path / NAME).read_bytes()
         except FileNotFoundError:
-            below = find_runs(self.path)
+            below = find_run_or_children(self.path)
             batch = f"; it holds runs, such as {below[0]}" if below else ""
             raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
         except OSError as error:

@@ -190,22 +190,24 @@ def find_strings(code: types.CodeType) -> set[str]:
     return {each for each in constants if isinstance(each, str)}
 
 
-def read_module_assignments(module: Mapping[str, Any], name: str) -> str:
+def read_changing_statements_of_module(module: Mapping[str, Any], name: str) -> str:
     """The lines of a module that assign or change a global; of a notebook those from the last cell
     on that assigns it, each once.
     """
     if "get_ipython" not in module:
-        return extract_assignments("".join(linecache.getlines(module.get("__file__") or "")), name)
+        return extract_changing_statements(
+            "".join(linecache.getlines(module.get("__file__") or "")), name
+        )
     lines: list[str] = []
     for cell in module["In"][::-1]:
-        if text := extract_assignments(cell, name):
+        if text := extract_changing_statements(cell, name):
             lines.insert(0, text)
             if name in find_variables(parse_source(text), ast.Store):
                 break
     return "".join(dict.fromkeys(lines))
 
 
-def extract_assignments(text: str, name: str) -> str:
+def extract_changing_statements(text: str, name: str) -> str:
     """The lines of a module, a cell or a class that assign a name, but not within functions."""
     with contextlib.suppress(SyntaxError):
         tree = parse_source(text)

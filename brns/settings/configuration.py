@@ -102,10 +102,10 @@ def _read_class_field_docstrings(part: type) -> dict[str, str]:
     return read_field_docstrings(definitions[0]) if definitions else {}
 
 
-def read_field_docstrings(part: ast.AST) -> dict[str, str]:
+def read_field_docstrings(class_node: ast.AST) -> dict[str, str]:
     """The string under each field of a class, as its source has them."""
     meanings = {}
-    for field, text in itertools.pairwise(getattr(part, "body", ())):
+    for field, text in itertools.pairwise(getattr(class_node, "body", ())):
         match field, text:
             case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
                 meanings[name] = " ".join(meaning.split())

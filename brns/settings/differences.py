@@ -41,7 +41,7 @@ def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
     return "; ".join(texts[:5])
 
 
-def find_overrides(part: Any, reference: Any = None) -> dict[str, Any]:
+def find_changed_settings(part: Any, reference: Any = None) -> dict[str, Any]:
     """The settings of a part and of its parts, by dotted name, that differ from those of a
     reference of its class, or from the defaults.
     """
@@ -54,7 +54,7 @@ def find_overrides(part: Any, reference: Any = None) -> dict[str, Any]:
         ):
             continue
         same = type(value) is type(default)
-        inner = find_overrides(value, default if same else None)
+        inner = find_changed_settings(value, default if same else None)
         if not same or not inner:
             overrides[field.name] = (
                 type(value).__name__ if dataclasses.is_dataclass(value) else part_to_json(value)
@@ -63,7 +63,7 @@ def find_overrides(part: Any, reference: Any = None) -> dict[str, Any]:
     return overrides
 
 
-def format_overrides(changed: Mapping[str, Any]) -> str:
+def format_changed_settings(changed: Mapping[str, Any]) -> str:
     """Changed settings in a line, such as `estimator.grids=256, mutate=gaussian`."""
     return ", ".join(f"{name}={value}" for name, value in changed.items())
 
@@ -73,5 +73,5 @@ def short_repr(value: Any) -> str:
     if is_array(value) and value.shape:
         return f"{value.dtype}{list(value.shape)}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}({format_overrides(find_overrides(value))})"
+        return f"{type(value).__name__}({format_changed_settings(find_changed_settings(value))})"
     return f"{getattr(value, '__qualname__', None) or repr(value):.60}"

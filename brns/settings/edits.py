@@ -29,7 +29,7 @@ def find_changed_by_evaluations(code: UserCode) -> list[str]:
     return sorted(filter(concerns, _CHANGED))
 
 
-def find_edits(
+def find_code_edits(
     before: Mapping[str, str], now: UserCode, changing: Collection[str] = ()
 ) -> dict[str, str]:
     """What was edited, but for comments and values that evaluations change: a text by name."""
@@ -58,7 +58,7 @@ def ignore_evaluation_changes(before: Mapping[str, str], now: UserCode) -> None:
 
     What a file says of functions and objects that were there may have been edited meanwhile.
     """
-    for name in find_edits(before, now):
+    for name in find_code_edits(before, now):
         there = name in before and name in now.texts
         if not there or name in now.values or before[name].startswith(f"{name} = "):
             _CHANGED.add(name)
@@ -86,7 +86,7 @@ def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
         return []
     here = UserCode(task)
     files, found = here.digest_files(), []
-    for name in find_edits(sent.texts, here, sent.changing):
+    for name in find_code_edits(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")
         module = f"{name.partition('.')[0]}."
         edited = sent.files.get(module) != files.get(module)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from brns.settings.code import (
-    extract_assignments,
+    extract_changing_statements,
     find_assigned_attributes,
     find_globals_and_names,
     find_globals_bound_to,
@@ -33,7 +33,7 @@ from brns.settings.code import (
     get_module_prefix,
     get_qualified_name,
     is_user_code,
-    read_module_assignments,
+    read_changing_statements_of_module,
     read_source_with_digest,
 )
 from brns.settings.description import (
@@ -48,8 +48,8 @@ from brns.settings.values import (
     describes_itself,
     format_value,
     is_alias,
-    is_plain_value,
     is_user_object,
+    is_value_or_collection,
     make_sort_key,
     name_key,
 )
@@ -136,7 +136,7 @@ class UserCode:
 
     def _collect(self, thing: Any, name: str = "") -> None:
         """Add the user's functions that a thing is or holds, and its value if it has a name."""
-        plain = is_plain_value(thing)
+        plain = is_value_or_collection(thing)
         self.names.add(name)
         if name and plain and isinstance(thing, dict):  # some of it may be state
             words = [key for key in thing if isinstance(key, str)][:NAMED]
@@ -247,7 +247,7 @@ class UserCode:
             functions = [each for each in written if isinstance(each, types.FunctionType)]
             assigned = set().union(*(find_assigned_attributes(each.__code__) for each in functions))
             for key, value in inner.items():
-                has_value = name and key in assigned and is_plain_value(value)
+                has_value = name and key in assigned and is_value_or_collection(value)
                 self._collect_all({key: value}, name if has_value else "")
         elif name:
             self._collect_all(inner, name)
@@ -301,7 +301,7 @@ class UserCode:
                     path = f"{get_qualified_name(each)}.{name}"
                     self._collect(value, path)
                     if not describes_itself(value):
-                        lines = extract_assignments(get_source_text(each), name)
+                        lines = extract_changing_statements(get_source_text(each), name)
                         self._collect_assignment_lines(path, lines, module)
 
     def _collect_function(self, function: types.FunctionType) -> None:
@@ -355,7 +355,7 @@ class UserCode:
             self._collect_used_global(path, value)
             settings = is_user_object(value)  # whose values tell what the lines read
             if settings or not describes_itself(value):
-                lines = read_module_assignments(module, name)
+                lines = read_changing_statements_of_module(module, name)
                 self._collect_assignment_lines(path, lines, module, plain=settings)
                 self._collect_object_assignments(value)
 
@@ -377,7 +377,9 @@ class UserCode:
             self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             names = find_variables(tree, ast.Load)
             if plain:
-                names = {name for name in names & module.keys() if is_plain_value(module[name])}
+                names = {
+                    name for name in names & module.keys() if is_value_or_collection(module[name])
+                }
             self._collect_globals(module, names, get_module_prefix(module))
 
     def _collect_used_global(self, name: str, value: Any) -> None:

@@ -30,13 +30,13 @@ Wrapped = classmethod | staticmethod | functools.cached_property | property
 KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrapped
 
 
-def is_plain_value(value: Any) -> bool:
+def is_value_or_collection(value: Any) -> bool:
     """Whether it is a value, or a collection of values."""
     try:
         if isinstance(value, dict):
             value = [*value, *value.values()]
         if isinstance(value, tuple | frozenset | list | set):
-            return all(map(is_plain_value, value))
+            return all(map(is_value_or_collection, value))
     except RecursionError:  # it holds itself
         return False
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -69,7 +69,7 @@ def is_user_object(value: Any) -> bool:
 
 def describes_itself(value: Any) -> bool:
     """Whether its values, or its code, tell more than the lines that assign it."""
-    return is_plain_value(value) or is_user_object(value) or isinstance(value, KNOWN)
+    return is_value_or_collection(value) or is_user_object(value) or isinstance(value, KNOWN)
 
 
 def is_alias(name: str, value: Any) -> bool:

@@ -303,15 +303,15 @@ def pop_failure_reasons(
 
 
 @part_to_json.register
-def _(part: Sharded) -> Any:
-    return part_to_json(part.task)
+def _sharded_to_json(task: Sharded) -> Any:
+    return part_to_json(task.task)
 
 
 @part_to_json.register
-def _(part: Chunked) -> Any:
-    if part.chunk is None:
-        return part_to_json(part.task)
-    return {"name": "Chunked", "task": part_to_json(part.task), "chunk": part.chunk}
+def _chunked_to_json(task: Chunked) -> Any:
+    if task.chunk is None:
+        return part_to_json(task.task)
+    return {"name": "Chunked", "task": part_to_json(task.task), "chunk": task.chunk}
 
 
 def unwrap_task(task: Task) -> Task:

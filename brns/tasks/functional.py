@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.checks.parts import NOT_JAX, check_setting_types, check_settings
 from brns.core import Box, Evaluation
-from brns.settings.description import part_to_json as described
+from brns.settings.description import part_to_json
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.policy import FeedForward, make_or_check_policy
 
@@ -173,9 +173,9 @@ class Unhashable:
         return getattr(self.env, name)
 
 
-@described.register
-def _(part: Unhashable) -> Any:
-    return described(part.env)
+@part_to_json.register
+def _unhashable_to_json(wrapper: Unhashable) -> Any:
+    return part_to_json(wrapper.env)
 
 
 def _is_hashable(env: Any) -> bool:

@@ -20,7 +20,7 @@ from worlds import HostIdentity, Identity
 import brns
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
-from brns.comparison.statistics import Comparison, bootstrap_interval, compare_to_reference
+from brns.comparison.statistics import Comparison, bootstrap_share_interval, compare_to_reference
 from brns.comparison.worlds import SUITE, Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
 from brns.metrics.recorded import read_evaluated_column
@@ -314,10 +314,10 @@ def test_an_interval_by_hand():
     over worlds it lies between both."""
     low, high = np.array([10.0, 20.0]), np.array([30.0, 60.0])
     pairs = [(low, low), (high, low)]
-    assert bootstrap_interval(pairs) == pytest.approx((2, 2))
-    assert bootstrap_interval(pairs, resample_worlds=True) == pytest.approx((1, 3))
+    assert bootstrap_share_interval(pairs) == pytest.approx((2, 2))
+    assert bootstrap_share_interval(pairs, resample_worlds=True) == pytest.approx((1, 3))
     # Of 2 seeds, that cover 1 and 3 of 1, a quarter of the draws has mean 1 and a quarter 3.
-    assert bootstrap_interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
+    assert bootstrap_share_interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
 
 
 def tabled(shares, seeds=10):
@@ -333,12 +333,12 @@ def tabled(shares, seeds=10):
 
 def test_the_table_counts_a_world_once():
     found = tabled({"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0})
-    head, archive, every = found.coverage_table
+    head, archive, every = found.table_versus_reference
     assert head[1:3] == ["coverage, evaluated", "of archive's (95 %)"]
     covered = np.mean([104.5 / reachable for reachable in (533, 400, 400)])
     assert archive == ["archive", f"{covered:.1%}", "", "", ""]
     assert every[2:] == ["1.10 (1.10 to 1.10)", "1.00 to 1.20", "2 / 0 / 1"]
-    untouched = found.make_coverage_table(found.untuned_worlds)[-1]
+    untouched = found.make_table_versus_reference(found.untuned_worlds)[-1]
     assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
     assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"
@@ -346,7 +346,7 @@ def test_the_table_counts_a_world_once():
 
 def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
     found = tabled({"arm": 1.1}, seeds=5)
-    assert found.coverage_table[-1] == [
+    assert found.table_versus_reference[-1] == [
         "ours",
         "21.1%",
         "1.10 (1.10 to 1.10)",
@@ -354,10 +354,13 @@ def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
     ]
     assert "5 seeds are too few to test; 6 are enough." in f"{found}"
     one = tabled({"arm": 1.1}, seeds=1)
-    assert one.coverage_table[-1][2] == "1.10"
+    assert one.table_versus_reference[-1][2] == "1.10"
     assert "1 seed is too few to test; 6 are enough." in f"{one}"
     assert "in 1 world of one seed;" in f"{one}"
-    assert tabled({"arm": 1.1, "car": 1.1}, seeds=5).coverage_table[-1][-1] == "not tested (n = 5)"
+    assert (
+        tabled({"arm": 1.1, "car": 1.1}, seeds=5).table_versus_reference[-1][-1]
+        == "not tested (n = 5)"
+    )
     assert "too few" not in f"{tabled({'arm': 1.1}, seeds=6)}"
 
 

@@ -11,7 +11,7 @@ from worlds import HostIdentity
 import brns
 from brns.comparison import peers
 from brns.comparison.measure import find_generations_at_fractions, run_method
-from brns.comparison.run import _pair_estimators_with_operators
+from brns.comparison.run import _make_methods
 from brns.comparison.worlds import Cells, make_world_of_task
 
 pytest.importorskip("ribs")
@@ -157,7 +157,7 @@ def test_what_a_peer_does_not_know_is_left_empty(compared):
 def test_operators_are_for_estimators_alone():
     mutations = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
     ours = ["near, polynomial", "near, mixed"]
-    assert list(_pair_estimators_with_operators(METHODS, mutations)) == [*ours, "MAP-Elites", "own"]
+    assert list(_make_methods(METHODS, mutations)) == [*ours, "MAP-Elites", "own"]
 
 
 def test_without_pyribs_the_extra_is_named(tmp_path, monkeypatch):

@@ -30,7 +30,7 @@ FINE = VisitCounts(grids=16, rows=4096, grid_dims=2, cell_sizes=(5e-4, 1e-3))
 
 @eqx.filter_jit
 def visits(estimator, state, points):
-    return estimator.visits(state, jnp.asarray(points, jnp.float32))
+    return estimator.effective_visits(state, jnp.asarray(points, jnp.float32))
 
 
 def test_visits_by_hand():

@@ -54,8 +54,8 @@ def test_coverage_counts_cells_of_signature_space():
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
     """One cell, then two of equal novelty: uniform. Novelty 1 and 3 is not;
     where nobody is novel it is unknown."""
-    found = paths.signature_distance_to_uniform_of_record(recorded(last_novelty=(1, 3)))
+    found = paths.signature_novelty_distance_to_uniform_of_record(recorded(last_novelty=(1, 3)))
     expected = jensenshannon([1, 3], [1, 1], base=2)
     assert_allclose(found, [0, expected], rtol=1e-6, atol=1e-9)
-    found = paths.signature_distance_to_uniform_of_record(recorded(first_novelty=(0, 0)))
+    found = paths.signature_novelty_distance_to_uniform_of_record(recorded(first_novelty=(0, 0)))
     assert_allclose(found, [np.nan, 0], atol=1e-9)

@@ -19,7 +19,7 @@ import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summarize_run
 from brns.runs.metadata import read_sources
-from brns.settings.edits import find_edits
+from brns.settings.edits import find_code_edits
 from brns.settings.parsing import get_source_text, parse_source
 from brns.tasks import worker
 
@@ -131,7 +131,7 @@ def written(tmp_path, monkeypatch):
 def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
     first = read_sources(written().made()).texts
     edited = read_sources(written(before, after).made())
-    assert ", ".join(find_edits(first, edited)) == name
+    assert ", ".join(find_code_edits(first, edited)) == name
     assert len("".join(edited.texts.values())) < 3000
 
 
@@ -415,7 +415,7 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
         texts.append(sources[-1].texts)
     for name in ("Edited-v0", "Made-v0"):
         gymnasium.registry.pop(name, None)
-    edited = find_edits(texts[0], sources[1])
+    edited = find_code_edits(texts[0], sources[1])
     assert edited
     assert "way.called" not in edited
 
@@ -468,7 +468,7 @@ def __getattr__(name):
         loaded(tmp_path, "aside", aside, monkeypatch)
         now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
         texts.append(now.texts)
-    edited = find_edits(texts[0], now)
+    edited = find_code_edits(texts[0], now)
     assert edited
     assert all(name.startswith("aside.") for name in edited)
 
@@ -481,11 +481,11 @@ def test_the_code_that_runs_counts_not_what_its_file_says_since(tmp_path, monkey
     (tmp_path / "own.py").write_text(text.replace("* 1", "* 22").replace("A", "\n\nA"))
     assert "x * 1" in before["own.helper"]
     now = read_sources(search(task))
-    assert find_edits(before, now) == {}
+    assert find_code_edits(before, now) == {}
     assert now.texts["own.use"] == before["own.use"]
     assert "x *" not in now.texts["own.helper"]
     again = loaded(tmp_path, "own", (tmp_path / "own.py").read_text(), monkeypatch).use
-    assert list(find_edits(now.texts, read_sources(search(Own(again))))) == ["own.helper"]
+    assert list(find_code_edits(now.texts, read_sources(search(Own(again))))) == ["own.helper"]
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_an_edit_of_what_a_function_imports_is_seen(
         for file in (tmp_path / "one.py", tmp_path / "two/one.py"):
             file.write_text(f"raise SystemExit\ndef helper(x):\n    return x * {gain}\n")
         now = read_sources(search(task))
-        edited = find_edits(before, now)
+        edited = find_code_edits(before, now)
         before = now.texts
     assert list(edited) == ([name] if name else [])
     assert not {"one", "two", "three"} & sys.modules.keys()
@@ -537,10 +537,12 @@ def use(x):
         (tmp_path / name).mkdir()
         module = loaded(tmp_path / name, "own", text, monkeypatch)
         sources.append(read_sources(search(Own(module.use))))
-    assert find_edits(sources[0].texts, sources[1]) == {}
+    assert find_code_edits(sources[0].texts, sources[1]) == {}
     for edit in (("robot", "ant"), ("__file__).parent", "__file__).parent.parent")):
         edited = loaded(tmp_path / "laptop", "own", text.replace(*edit), monkeypatch)
-        assert "own.TEXT" in find_edits(sources[0].texts, read_sources(search(Own(edited.use))))
+        assert "own.TEXT" in find_code_edits(
+            sources[0].texts, read_sources(search(Own(edited.use)))
+        )
 
 
 def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
@@ -594,15 +596,15 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
 )
 def test_what_means_the_same_is_the_same(written, before, after):
     first = read_sources(written().made()).texts
-    assert find_edits(first, read_sources(written(before, after).made())) == {}
+    assert find_code_edits(first, read_sources(written(before, after).made())) == {}
 
 
 def test_code_without_a_file_is_known_by_what_was_compiled():
     def source(gain):
         return read_sources(search(Own(typed(f"def use(x):\n    return x * {gain}\n"))))
 
-    assert find_edits(source(2).texts, source(2)) == {}
-    assert list(find_edits(source(2).texts, source(3))) == ["use"]
+    assert find_code_edits(source(2).texts, source(2)) == {}
+    assert list(find_code_edits(source(2).texts, source(3))) == ["use"]
     one, other = (read_sources(search(Own(each))) for each in (lambda x: x + 1, lambda x: x + 2))
     assert one.texts != other.texts
     assert read_sources(brns.NoveltySearch(brns.PlanarArm())).texts == {}

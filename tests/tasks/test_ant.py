@@ -12,7 +12,7 @@ from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, make_ant_xml
 from brns.tasks.ant.physics import Physics, compute_observation, read_position, render_pictures
-from brns.tasks.ant.rules import POLICY, mask_areas_reached
+from brns.tasks.ant.rules import POLICY, mask_areas_occupied
 
 mujoco = pytest.importorskip("mujoco")
 KEY = jax.random.key(0)
@@ -80,7 +80,7 @@ def test_observations_and_areas_by_hand():
     assert read_position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
-    assert mask_areas_reached(here, areas).astype(int).tolist() == [
+    assert mask_areas_occupied(here, areas).astype(int).tolist() == [
         [1, 0, 0],
         [0] * 3,
         [0, 1, 0],

@@ -29,7 +29,7 @@ def test_worlds_keep_the_contract_and_are_rebuilt_from_little(task):
     for again in (part_from_json(part_to_json(task)), pickle.loads(pickled)):
         assert type(again) is type(task)
         assert part_to_json(again) == part_to_json(task)
-        mine, its = (getattr(one, "obstacles", None) for one in (task, again))
+        mine, its = (getattr(one, "wall_map", None) for one in (task, again))
         np.testing.assert_array_equal(its, mine)
 
 

@@ -68,15 +68,15 @@ def free_poses(maze: DeceptiveMaze, n: int):
 
 
 def test_the_hard_maze_has_the_original_s_pixels_and_goal(hard):
-    obstacles = hard.obstacles
-    assert obstacles.shape == (200, 200)
-    assert obstacles.sum() == 5208
+    wall_map = hard.wall_map
+    assert wall_map.shape == (200, 200)
+    assert wall_map.sum() == 5208
     # The recorded geometry's rows: 25 holds the tip of the roof, 46 the left ledge and the roof,
     # 117 three walls.
-    assert np.flatnonzero(obstacles[25, 3:197]).tolist() == list(range(126 - 3, 132 - 3 + 1))
-    assert np.flatnonzero(obstacles[46, 3:197]).tolist() == list(range(76 - 3))
+    assert np.flatnonzero(wall_map[25, 3:197]).tolist() == list(range(126 - 3, 132 - 3 + 1))
+    assert np.flatnonzero(wall_map[46, 3:197]).tolist() == list(range(76 - 3))
     runs = [*range(56, 61), *range(82, 91), *range(142, 152)]
-    assert np.flatnonzero(obstacles[117, 3:197]).tolist() == [i - 3 for i in runs]
+    assert np.flatnonzero(wall_map[117, 3:197]).tolist() == [i - 3 for i in runs]
     assert (np.asarray(hard.tables.touched) == 0).sum() == 29353
     places = jnp.array([[60.0, 102.0], [60.0, 102.1], [90.0, 89.0]])
     assert hard.solved(places).tolist() == [True, False, True]
@@ -127,7 +127,7 @@ def test_agrees_with_the_literal_rules_step_by_step(make, literal):
     maze = make()
     poses = free_poses(maze, 10_000)
     actions = np.random.default_rng(0).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
-    next_poses, observations = literal.steps(maze.obstacles, poses, actions)
+    next_poses, observations = literal.steps(maze.wall_map, poses, actions)
     ours, seen = maze.step(jnp.asarray(poses), jnp.asarray(actions))
     assert (observations[:, 3:].sum(axis=0) > 200).all()  # both bumpers are well tried
     assert np.hypot(*(np.asarray(ours) - poses)[:, :2].T).max() <= 4 + 1e-3  # the fastest wheel

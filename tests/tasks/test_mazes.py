@@ -31,8 +31,8 @@ def test_a_robot_of_its_size_can_go_into_every_room(side):
     middle = 300 / side
     assert maze.start[:2] == pytest.approx((middle, 600 - middle))
     assert maze.goal == pytest.approx((600 - middle, middle))
-    assert maze.obstacles[[0, -1]].all()
-    assert maze.obstacles[:, [0, -1]].all()
+    assert maze.wall_map[[0, -1]].all()
+    assert maze.wall_map[:, [0, -1]].all()
     pieces, number = label(np.asarray(maze.tables.touched) == 0)
     assert number == 1
     middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)

@@ -195,7 +195,7 @@ class AntMaze(eqx.Module):
             state, sound = world.advance(state, action, self.frame_skip)
             note(state)
             path[t, alive] = here = read_position(state)
-            inside = mask_areas_reached(here, areas)
+            inside = mask_areas_occupied(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
             if sound.all() and not inside.any() and not checked:
                 continue  # nothing happened
@@ -217,7 +217,7 @@ class AntMaze(eqx.Module):
         return Episodes(path[times, np.arange(n)[:, None]], length, visited, stuck, unstable)
 
 
-def mask_areas_reached(
+def mask_areas_occupied(
     positions: Float[np.ndarray, "n 2"], centers: Float[np.ndarray, "areas 2"]
 ) -> Bool[np.ndarray, "n areas"]:
     """In which areas ants stand, each known by its torso's place."""

@@ -144,7 +144,9 @@ class GymnasiumTask(eqx.Module):
             return self._run_vector_environment(act(genotypes), len(genotypes), seed)
         together = max(1, min(TOGETHER, NUMBERS // count_observation_numbers(observed)))
         groups = np.split(genotypes, range(together, len(genotypes), together))
-        episodes = [self._run_single_environments(act(group), len(group), seed) for group in groups]
+        episodes = [
+            self._run_environments_in_lockstep(act(group), len(group), seed) for group in groups
+        ]
         return [*itertools.chain(*episodes)]
 
     def film(self, genotype: Float[np.ndarray, " p"]) -> Film:
@@ -188,7 +190,7 @@ class GymnasiumTask(eqx.Module):
             yield picture
         env.close()
 
-    def _run_single_environments(
+    def _run_environments_in_lockstep(
         self, act: Callable[[np.ndarray], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""

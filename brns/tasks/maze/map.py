@@ -75,11 +75,11 @@ class Tables(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def build_sensor_tables(obstacles: bytes) -> Tables:
+def build_sensor_tables(wall_map: bytes) -> Tables:
     """The tables of a map of k x k bytes, True for wall; the same for equal maps."""
-    k = math.isqrt(len(obstacles))
+    k = math.isqrt(len(wall_map))
     # Beside the map all is wall.
-    free = np.pad(1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH)
+    free = np.pad(1 - np.frombuffer(wall_map, np.uint8).reshape(k, k), REACH)
 
     def is_free_at_offset(i: int, j: int) -> np.ndarray:
         """Whether the pixel at that offset is free, for every pixel of the robot."""

@@ -81,7 +81,7 @@ class DeceptiveMaze(eqx.Module):
             self.bitmap = tuple("".join(np.where(row, "#", ".")) for row in self.bitmap)
         elif self.bitmap is not None:
             self.bitmap = tuple(self.bitmap)
-        self.tables = build_sensor_tables(self.obstacles.tobytes())
+        self.tables = build_sensor_tables(self.wall_map.tobytes())
 
     def __check_init__(self):
         x, y, heading = self.start
@@ -113,7 +113,7 @@ class DeceptiveMaze(eqx.Module):
         return Box(np.zeros(d), np.full(d, PIXEL * self.tables.touched.shape[0]))
 
     @property
-    def obstacles(self) -> Bool[np.ndarray, "k k"]:
+    def wall_map(self) -> Bool[np.ndarray, "k k"]:
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
         rows = tuple(HARD.read_text().split() if self.bitmap is None else self.bitmap)
         if any(len(row) != len(rows) or set(row) - set("#.") for row in rows):
@@ -187,7 +187,7 @@ class DeceptiveMaze(eqx.Module):
 
     def scene(self) -> Scene:
         """The map with its start and its goal; y runs down."""
-        walls = self.obstacles
+        walls = self.wall_map
         # A pixel's centre, and not its corner, is at a multiple of its size.
         edge = PIXEL * len(walls) - PIXEL / 2
         return make_plain_scene(self.behavior_space)._replace(
@@ -241,7 +241,7 @@ class RoomsMaze(DeceptiveMaze):
         super().__post_init__()
 
     @property
-    def obstacles(self) -> Bool[np.ndarray, "k k"]:
+    def wall_map(self) -> Bool[np.ndarray, "k k"]:
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
         if self.bitmap is not None:
             raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes a bitmap")
