@@ -52,11 +52,15 @@ def _is_user_module(name: str, file: str | None) -> bool:
 
 
 def get_module_prefix(module: Mapping[str, Any]) -> str:
-    """`own.` of the names of a file own.py, run as a script or imported; empty of a notebook's."""
+    """`own.` of the names of a file own.py, run as a script or imported, in a package `world.own.`;
+    empty of a notebook's.
+    """
     if "get_ipython" in module or not (file := module.get("__file__")):
         return ""
-    file = Path(file)
-    return f"{file.parent.name if file.stem == '__init__' else file.stem}."
+    file, package = Path(file), (module.get("__package__") or "").rpartition(".")[2]
+    if file.stem == "__init__":
+        return f"{file.parent.name}."
+    return f"{package}.{file.stem}." if package else f"{file.stem}."
 
 
 def get_qualified_name(thing: Any) -> str:

@@ -128,7 +128,10 @@ def _collect_settings(part: Any) -> dict[str, Any]:
     that compares by value and has only private ones, such as jumanji's specs, these.
     """
     if dataclasses.is_dataclass(part):
-        return {field.name: getattr(part, field.name) for field in public_fields(part)}
+        fields = {field.name: getattr(part, field.name) for field in public_fields(part)}
+        private = _find_constructor_arguments(type(part)) - vars(part).keys()
+        kept = attributes_of(part) if private else {}
+        return fields | {key: kept[key] for key in kept if key in private and key not in fields}
     attributes = attributes_of(part)
     values = {name: value for name, value in attributes.items() if _is_recordable_value(value)}
     public = {name: value for name, value in values.items() if name[0] != "_"}
@@ -164,20 +167,30 @@ def attributes_of(thing: Any) -> dict[str, Any]:
             if (value := get_attribute_safely(thing, slot, thing)) is not thing:
                 attributes[slot] = value
     for argument in _find_constructor_arguments(type(thing)) - attributes.keys():
-        value = attributes.get(f"_{argument}")
-        if value is not None and _is_recordable_value(value):
-            with contextlib.suppress(SettingsError):
-                check_recordable(value, argument)
-                attributes[argument] = attributes.pop(f"_{argument}")
+        if _can_be_setting(attributes.get(f"_{argument}"), argument):
+            attributes[argument] = attributes.pop(f"_{argument}")
     return attributes
 
 
+def _can_be_setting(value: Any, name: str) -> bool:
+    """Whether an attribute is there, and is no value that a record cannot keep."""
+    if value is None or not _is_recordable_value(value):
+        return value is not None
+    try:
+        check_recordable(value, name)
+    except SettingsError:
+        return False
+    return True
+
+
 def _find_constructor_arguments(kind: type) -> set[str]:
-    """The arguments by which objects of a class are made, but for dataclasses."""
-    code = getattr(kind.__init__, "__code__", None)
-    if code is None or dataclasses.is_dataclass(kind):
-        return set()
-    return {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
+    """The arguments of a class and its bases, but not those that are a dataclass' fields."""
+    names: set[str] = set()
+    for each in kind.__mro__:
+        function = inspect.unwrap(vars(each).get("__init__", object.__init__))
+        if isinstance(function, types.FunctionType) and function.__code__.co_filename != "<string>":
+            names.update([*inspect.signature(function).parameters][1:])
+    return names
 
 
 def is_stdlib_or_numpy_value(thing: Any) -> bool:

@@ -88,8 +88,8 @@ def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
     files, found = here.digest_files(), []
     for name in find_code_edits(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")
-        module = f"{name.partition('.')[0]}."
-        edited = sent.files.get(module) != files.get(module)
+        modules = {each for each in (*sent.files, *files) if name.startswith(each)}
+        edited = any(sent.files.get(each) != files.get(each) for each in modules)
         if there and text and (edited or find_digests(there) != find_digests(text)):
             found.append(name)
     return found

@@ -48,6 +48,7 @@ from brns.settings.values import (
     describes_itself,
     format_value,
     is_alias,
+    is_series,
     is_user_object,
     is_value_or_collection,
     make_sort_key,
@@ -205,7 +206,8 @@ class UserCode:
             spec = get_attribute_safely(thing, "spec")
             arguments = {part: get_attribute_safely(spec, part) for part in ("id", "kwargs")}
             self._collect_all(arguments, name and f"{name}.spec")
-            self._collect(inner, name)
+            self._collect_functions(thing)
+            self._collect(get_attribute_safely(thing, "env", inner), name)
         else:
             self._collect_foreign(thing, name)
 
@@ -217,13 +219,20 @@ class UserCode:
     def _collect_foreign(self, thing: Any, name: str) -> None:
         """Add what is known of another package's object, such as numpy.vectorize or a simulator."""
         if callable(thing):
-            inner = (get_attribute_safely(thing, "__dict__") or {}).items()
-            self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
+            self._collect_functions(thing)
             owner = get_attribute_safely(thing, "__self__")  # of a list's method, say
             if owner is not None:
                 self._collect(owner, name)
         if not describes_itself(thing) and get_attribute_safely(thing, "__name__") is None:
+            if name and not find_globals_bound_to(thing):  # of which no line tells
+                inner = attributes_of(thing).items()
+                self._collect_all({key: value for key, value in inner if is_series(value)}, name)
             self._collect_object_assignments(thing)
+
+    def _collect_functions(self, thing: Any) -> None:
+        """Add the functions that another package's object was given."""
+        inner = (get_attribute_safely(thing, "__dict__") or {}).items()
+        self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
 
     def _add_value(self, name: str, value: Any) -> None:
         self.values[name] = self.values.get(name, "") + format_value(name, value)
@@ -242,6 +251,8 @@ class UserCode:
         """
         inner = attributes_of(thing)
         if not is_user_object(thing):
+            if not dataclasses.is_dataclass(thing):  # of which the settings tell
+                name = name or get_qualified_name(type(thing))
             kinds = [each for each in type(thing).__mro__ if is_user_code(each)]
             written = [vars(each).get(name) for each in kinds for name in INITIALIZERS]
             functions = [each for each in written if isinstance(each, types.FunctionType)]

@@ -1,5 +1,6 @@
 """Which objects of a user's program are values, and the line that tells one."""
 
+import abc
 import argparse
 import dataclasses
 import enum
@@ -8,7 +9,7 @@ import hashlib
 import json
 import pathlib
 import types
-from typing import Any
+from typing import Any, Generic, Protocol
 
 import equinox as eqx
 import jax
@@ -24,6 +25,8 @@ from brns.settings.description import (
 
 PLAIN = bool | int | float | complex | str | bytes | None
 DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
+STATELESS = (object, abc.ABC, Generic, Protocol)
+"""classes that give an object no attributes"""
 LONG = 1000
 """letters of a value, beyond which a digest is kept"""
 Wrapped = classmethod | staticmethod | functools.cached_property | property
@@ -48,6 +51,12 @@ def is_value_or_collection(value: Any) -> bool:
     return isinstance(value, DATA) or is_stdlib_or_numpy_value(value)
 
 
+def is_series(value: Any) -> bool:
+    """Whether it is an array, or another collection of values."""
+    several = isinstance(value, np.ndarray | jax.Array | tuple | list | dict)
+    return several and is_value_or_collection(value)
+
+
 def name_key(row: int, key: Any) -> str:
     """A name for what a dictionary has under a key, without any address."""
     if isinstance(key, PLAIN | tuple):
@@ -57,12 +66,15 @@ def name_key(row: int, key: Any) -> str:
 
 def make_sort_key(thing: Any) -> str:
     """By which things of a set have the same order in every process."""
-    return json.dumps(part_to_json(thing), sort_keys=True)
+    try:
+        return json.dumps(part_to_json(thing), sort_keys=True)
+    except RecursionError:  # it holds itself
+        return type(thing).__name__
 
 
 def is_user_object(value: Any) -> bool:
     """Whether it is an object of a user's own class, such as a dataclass of constants."""
-    classes = [each for each in type(value).__mro__ if each is not object]
+    classes = [each for each in type(value).__mro__ if each not in STATELESS]
     users = all(map(is_user_code, classes)) or isinstance(value, types.SimpleNamespace)
     return users and not isinstance(value, type)
 

@@ -19,6 +19,8 @@ import brns
 from brns import Record, RecordError
 from brns.metrics.measures import summarize_run
 from brns.runs.metadata import read_sources
+from brns.settings.description import part_to_json
+from brns.settings.differences import find_differences
 from brns.settings.edits import find_code_edits
 from brns.settings.parsing import get_source_text, parse_source
 from brns.tasks import worker
@@ -136,7 +138,8 @@ def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, na
 
 
 BEGIN = """
-import argparse, collections, dataclasses, fractions, functools, itertools, operator, types, typing
+import abc, argparse, collections, dataclasses, fractions, functools, itertools, operator
+import types, typing
 import equinox as eqx, gymnasium, jax, numpy as np, pydantic
 
 class Gain:
@@ -418,6 +421,106 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
     edited = find_code_edits(texts[0], sources[1])
     assert edited
     assert "way.called" not in edited
+
+
+MADE = {
+    "a private object": """class Robot:
+    def __init__(self, arm):
+        self._arm = arm
+def make(gain):
+    return Robot(Gain(gain))""",
+    "arguments that a base class keeps": """class Base:
+    def __init__(self, gain):
+        self._gain = gain
+class Robot(Base):
+    def __init__(self, **others):
+        super().__init__(**others)
+def make(gain):
+    return Robot(gain=gain)""",
+    "a decorated initializer": """def noted(function):
+    return functools.wraps(function)(lambda *a, **k: function(*a, **k))
+class Robot:
+    @noted
+    def __init__(self, gain):
+        self._gain = gain
+def make(gain):
+    return Robot(gain)""",
+    "a field that an initializer fills": """class Robot(eqx.Module):
+    _gain: float
+    def __init__(self, gain):
+        self._gain = gain
+def make(gain):
+    return Robot(gain)""",
+    "arguments without names": """class Robot:
+    def __init__(self, *gains, **others):
+        self._gains, self._others = gains, others
+def make(gain):
+    return Robot(1, mass=gain)""",
+    "an environment in wrappers": """class Cart(gymnasium.Env):
+    def __init__(self, gain):
+        self.gain = gain
+class Half(gymnasium.Wrapper):
+    pass
+def make(gain):
+    return gymnasium.wrappers.TimeLimit(Half(Cart(gain)), 3)""",
+    "a function given to a wrapper": """def make(gain):
+    env = gymnasium.make("MountainCarContinuous-v0")
+    return gymnasium.wrappers.TransformAction(env, lambda x: gain * x, env.action_space)""",
+    "attributes of an abstract class": """class Base(abc.ABC):
+    def __init__(self, **others):
+        self.configure(**others)
+    def configure(self, gain):
+        self.gain = gain
+class Robot(Base):
+    pass
+def make(gain):
+    return Robot(gain=gain)""",
+    "arrays of a package's object": """import scipy.interpolate
+def make(gain):
+    return scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], [0.0, gain, 1.0])""",
+}
+"""what `make` gives holds a number that no line of the module has"""
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_what_a_task_was_made_with_is_seen_however_it_is_kept(way, tmp_path, monkeypatch):
+    module = loaded(tmp_path, "way", BEGIN + MADE[way], monkeypatch)
+    one, same, other = (search(Own(module.make(gain))) for gain in (1.0, 1.0, 2.0))
+    source = read_sources(one).texts
+
+    def differs(another):
+        changed = find_differences(part_to_json(one), part_to_json(another))
+        return bool(changed or find_code_edits(source, read_sources(another)))
+
+    assert not differs(same)
+    assert differs(other)
+
+
+def test_modules_of_one_name_in_two_packages_are_two(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    for package in ("there", "here"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        (tmp_path / package / "config.py").write_text("steps = 3\n")
+    text = "from here import config\nimport there.config\n"
+    text += "def use(x):\n    return x * config.steps + there.config.steps\n"
+    texts = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use))).texts
+    assert {"here.config.steps", "there.config.steps"} <= texts.keys()
+
+
+def test_things_that_hold_themselves_are_no_hindrance():
+    text = """
+class Node:
+    def __init__(self):
+        self.others = [self]
+    def __eq__(self, other):
+        return isinstance(other, Node)
+    def __hash__(self):
+        return 0
+nodes = {Node()}
+def use(x):
+    return x * len(nodes)"""
+    assert "use" in "".join(read_sources(search(Own(typed(text)))).texts)
 
 
 HELD = """
