@@ -116,8 +116,9 @@ def compare(
         made.append((job, provenance))
     answers = []
     for job, provenance in made:
-        alike = all(other == provenance for each, other in made if each.method == job.method)
-        name = job.method if alike else f"{job.method} in {job.world.name}"
+        others = [other for each, other in made if each.method == job.method]
+        usual = max(others, key=others.count)
+        name = job.method if provenance == usual else f"{job.method} in {job.world.name}"
         answers.append((name, provenance))
     reference = jobs[0].method
     comparison = Comparison(
