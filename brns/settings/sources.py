@@ -258,7 +258,7 @@ class UserCode:
             functions = [each for each in written if isinstance(each, types.FunctionType)]
             assigned = set().union(*(find_assigned_attributes(each.__code__) for each in functions))
             for key, value in inner.items():
-                has_value = name and key in assigned and is_value_or_collection(value)
+                has_value = name and {key, f"_{key}"} & assigned and is_value_or_collection(value)
                 self._collect_all({key: value}, name if has_value else "")
         elif name:
             self._collect_all(inner, name)
@@ -302,10 +302,11 @@ class UserCode:
             if each.__bases__ != (object,):
                 bases = ", ".join(base.__qualname__ for base in each.__bases__)
                 self.made[get_qualified_name(each)] = f"class {each.__qualname__}({bases}): ...\n"
-            settings = vars(each).get("__dataclass_fields__", ())
+            fields = vars(each).get("__dataclass_fields__", ())
+            settings = {name for name in fields if not name.startswith("_")}
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
-            fields = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
-            for name, value in (fields | vars(each)).items():
+            annotated = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
+            for name, value in (annotated | vars(each)).items():
                 written = not name.startswith("__") or name == "__call__" or _is_handwritten(value)
                 lists_members = isinstance(each, enum.EnumMeta) and name[0] == name[-1] == "_"
                 if written and name not in settings and not lists_members:

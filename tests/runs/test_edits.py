@@ -173,6 +173,11 @@ class Settings:
     gain: float = GAIN
 def use(x):
     return Settings().gain * x""",
+    "a private field's default": """@dataclasses.dataclass(frozen=True)
+class Robot:
+    _gain: float = GAIN
+def use(x):
+    return Robot()._gain * x""",
     "a partial method": """class Scale:
     def scaled(self, gain, x):
         return gain * x
@@ -458,7 +463,7 @@ def make(gain):
     return Robot(1, mass=gain)""",
     "an environment in wrappers": """class Cart(gymnasium.Env):
     def __init__(self, gain):
-        self.gain = gain
+        self._gain = gain
 class Half(gymnasium.Wrapper):
     pass
 def make(gain):
