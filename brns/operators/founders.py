@@ -78,13 +78,13 @@ class GivenFounders(eqx.Module):
         ValueError: for genotypes of another shape, or that are not finite.
     """
 
-    _genotypes: Float[Array, "n p"] | None
+    _rows: Float[Array, "n p"] | None
     """row i is founder i; None where they come from a record, whose generation 0 they are"""
     sha256: str
     """of the genotypes as float32, row by row: by this a record knows them"""
 
     def __init__(self, genotypes: Any = None, sha256: str = ""):
-        self._genotypes, self.sha256 = None, sha256
+        self._rows, self.sha256 = None, sha256
         if genotypes is not None:
             numbers = as_real_array("genotypes", genotypes, "GivenFounders needs")
             rows = np.asarray(numbers, np.float32)
@@ -94,7 +94,7 @@ class GivenFounders(eqx.Module):
                     "founders must be finite genotypes of shape (n, p); got shape "
                     f"{rows.shape}, {wrong} numbers not finite"
                 )
-            self._genotypes = jnp.asarray(rows)
+            self._rows = jnp.asarray(rows)
             self.sha256 = hashlib.sha256(rows.tobytes()).hexdigest()
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
@@ -103,9 +103,9 @@ class GivenFounders(eqx.Module):
         Raises:
             ValueError: where only the digest of the genotypes is known.
         """
-        if self._genotypes is None:
+        if self._rows is None:
             raise ValueError(
                 "a record knows founders that were given by their digest alone; give them again, "
                 "as GivenFounders(record.population(0).genotype)"
             )
-        return self._genotypes
+        return self._rows
