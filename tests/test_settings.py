@@ -98,6 +98,12 @@ def test_an_experiment_is_rebuilt_with_all_that_was_changed():
         assert getattr(again, part) == getattr(SEARCH, part)
 
 
+def test_private_arguments_have_one_order_and_the_class_its_name():
+    filled = part_to_json(Filled(1.0, body=2.0))
+    assert list(filled.items()) == [("name", "Filled"), ("value", 1.0), ("body", 2.0)]
+    assert part_to_json(Filled(1.0, body=object())) == {"name": "Filled", "value": 1.0}
+
+
 def test_a_description_is_plain_json():
     described = part_to_json(brns.PolynomialMutation(eta=5.0))
     assert described == {"name": "PolynomialMutation", "eta": 5.0, "rate": 0.1}
@@ -242,6 +248,24 @@ class Private:
         self._others = [value]
 
 
+@dataclasses.dataclass(slots=True)
+class SlottedFields:
+    """The same of a dataclass without a `__dict__`."""
+
+    value: Any
+
+
+class Filled(eqx.Module):
+    """The same of one whose own initializer fills private fields."""
+
+    _value: Any
+    _name: str
+    _body: Any
+
+    def __init__(self, value, name="robot", body=None):
+        self._value, self._name, self._body = value, name, body
+
+
 REBUILT = [
     (Ground.FLAT, Ground.STEEP),
     (Legs.LEFT, Legs.LEFT | Legs.RIGHT),
@@ -299,7 +323,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("kind", [Held, Plain, Private])
+@pytest.mark.parametrize("kind", [Held, Plain, Private, SlottedFields, Filled])
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
 def test_settings_of_every_kind_are_recorded(one, other, kind):
     values = (one, copy.deepcopy(one), other)

@@ -115,11 +115,12 @@ def compare(
         results[job.world.name][job.method], provenance = _read_result_and_provenance(job)
         made.append((job, provenance))
     answers = []
-    for job, provenance in made:
-        others = [other for each, other in made if each.method == job.method]
-        usual = max(others, key=others.count)
-        name = job.method if provenance == usual else f"{job.method} in {job.world.name}"
-        answers.append((name, provenance))
+    for method in dict.fromkeys(job.method for job in jobs):
+        its = [(job.world.name, provenance) for job, provenance in made if job.method == method]
+        every = [provenance for _, provenance in its]
+        usual = max(every, key=every.count)
+        for name, provenance in its:
+            answers.append((method if provenance == usual else f"{method} in {name}", provenance))
     reference = jobs[0].method
     comparison = Comparison(
         worlds={each.name: each for each in worlds},

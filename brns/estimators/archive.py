@@ -79,6 +79,12 @@ class ArchiveKNN(eqx.Module):
             ),
         )
 
+    @property
+    def chooses_by_novelty(self) -> bool:
+        """Whether novelty says who enters or leaves."""
+        by_rank = self.entry == "most_novel" or self.removal == "least_novel"
+        return by_rank or self.threshold is not None
+
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:
         """An empty archive; see `NoveltyEstimator.init`."""
         nobody = jnp.full(self.capacity, -1, jnp.int32)

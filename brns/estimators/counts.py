@@ -27,7 +27,7 @@ GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
 FEW = 4  # dimensions; in more, some grids have cones as cells
 DIRECTIONS = 256  # random directions at most, which the grids share
-FULL = 512  # coordinates at most that a direction has; a product of all would cost as much again
+FULL = 512  # dimensions, beyond which a direction has only some of the coordinates
 UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
 FURTHEST = 4.0  # half boxes from the center; what lies further counts there
 BOX, FOUNDERS, BOTH = 0, 1, 2  # whose spread the sizes of a grid's cells are for, in turns
@@ -364,11 +364,11 @@ def _project(
     low = fixed - high * LIMB
     along = [fixed / LIMB]
     for i, block in enumerate(direction.astype(jnp.float32)):
-        some = (slice(None), slice(i, None, len(direction)))
-        block = block[: len(range(points.shape[1])[some[1]])]
+        its_high, its_low = (limb[:, i :: len(direction)] for limb in (high, low))
+        block = block[: its_high.shape[1]]
         # Both products are of integers below 2^24, so that no order of their sums rounds.
-        turned = jnp.matmul(high[some], block, precision="highest")
-        turned += jnp.matmul(low[some], block, precision="highest") / LIMB
+        turned = jnp.matmul(its_high, block, precision="highest")
+        turned += jnp.matmul(its_low, block, precision="highest") / LIMB
         along.append(turned)
     return jnp.concatenate(along, axis=1).T
 

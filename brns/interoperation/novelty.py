@@ -124,12 +124,8 @@ class Novelty:
             ValueError: where a shape is another, a number is not finite, or an archive lacks it.
         """
         rows = self._as_rows(descriptors)
-        chooses = isinstance(self.estimator, ArchiveKNN) and (
-            self.estimator.threshold is not None
-            or self.estimator.entry == "most_novel"
-            or self.estimator.removal == "least_novel"
-        )
-        if chooses and novelty is None:
+        archive = isinstance(self.estimator, ArchiveKNN)
+        if novelty is None and archive and self.estimator.chooses_by_novelty:
             raise ValueError(
                 "this archive chooses by novelty who enters or leaves: give it, as in "
                 "learn(descriptors, score(descriptors))"

@@ -129,9 +129,10 @@ def _collect_settings(part: Any) -> dict[str, Any]:
     """
     if dataclasses.is_dataclass(part):
         fields = {field.name: getattr(part, field.name) for field in public_fields(part)}
-        private = _find_constructor_arguments(type(part)) - vars(part).keys()
-        kept = attributes_of(part) if private else {}
-        return fields | {key: kept[key] for key in kept if key in private and key not in fields}
+        arguments = _find_constructor_arguments(type(part))
+        kept = attributes_of(part) if arguments else {}
+        values = {name: kept[name] for name in arguments if name in kept and name not in fields}
+        return fields | {key: value for key, value in values.items() if _is_recordable_value(value)}
     attributes = attributes_of(part)
     values = {name: value for name, value in attributes.items() if _is_recordable_value(value)}
     public = {name: value for name, value in values.items() if name[0] != "_"}
@@ -166,31 +167,31 @@ def attributes_of(thing: Any) -> dict[str, Any]:
         for slot in [slots] if isinstance(slots, str) else slots:
             if (value := get_attribute_safely(thing, slot, thing)) is not thing:
                 attributes[slot] = value
-    for argument in _find_constructor_arguments(type(thing)) - attributes.keys():
-        if _can_be_setting(attributes.get(f"_{argument}"), argument):
+    for argument in _find_constructor_arguments(type(thing)):
+        value = attributes.get(f"_{argument}")
+        if argument not in attributes and value is not None and not _is_refused(value, argument):
             attributes[argument] = attributes.pop(f"_{argument}")
     return attributes
 
 
-def _can_be_setting(value: Any, name: str) -> bool:
-    """Whether an attribute is there, and is no value that a record cannot keep."""
-    if value is None or not _is_recordable_value(value):
-        return value is not None
+def _is_refused(value: Any, name: str) -> bool:
+    """Whether it is a value that a record cannot keep."""
     try:
-        check_recordable(value, name)
+        if _is_recordable_value(value):
+            check_recordable(value, name)
     except SettingsError:
-        return False
-    return True
+        return True
+    return False
 
 
-def _find_constructor_arguments(kind: type) -> set[str]:
+def _find_constructor_arguments(kind: type) -> list[str]:
     """The arguments of a class and its bases, but not those that are a dataclass' fields."""
-    names: set[str] = set()
+    names: list[str] = []
     for each in kind.__mro__:
         function = inspect.unwrap(vars(each).get("__init__", object.__init__))
         if isinstance(function, types.FunctionType) and function.__code__.co_filename != "<string>":
-            names.update([*inspect.signature(function).parameters][1:])
-    return names
+            names += [*inspect.signature(function).parameters][1:]
+    return [name for name in names if name != "name"]  # by which a description has the class
 
 
 def is_stdlib_or_numpy_value(thing: Any) -> bool:

@@ -223,11 +223,11 @@ class UserCode:
             owner = get_attribute_safely(thing, "__self__")  # of a list's method, say
             if owner is not None:
                 self._collect(owner, name)
-        if not describes_itself(thing) and get_attribute_safely(thing, "__name__") is None:
-            if name and not find_globals_bound_to(thing):  # of which no line tells
-                inner = attributes_of(thing).items()
-                self._collect_all({key: value for key, value in inner if is_series(value)}, name)
-            self._collect_object_assignments(thing)
+        if describes_itself(thing) or get_attribute_safely(thing, "__name__") is not None:
+            return
+        if not self._collect_object_assignments(thing) and name:  # no line tells of it
+            inner = attributes_of(thing).items()
+            self._collect_all({key: value for key, value in inner if is_series(value)}, name)
 
     def _collect_functions(self, thing: Any) -> None:
         """Add the functions that another package's object was given."""
@@ -371,10 +371,12 @@ class UserCode:
                 self._collect_assignment_lines(path, lines, module, plain=settings)
                 self._collect_object_assignments(value)
 
-    def _collect_object_assignments(self, thing: Any) -> None:
-        """Add the lines of a user's modules that assign an object."""
-        for module, name in find_globals_bound_to(thing):
+    def _collect_object_assignments(self, thing: Any) -> bool:
+        """Add the lines of a user's modules that assign an object; gives whether any name it."""
+        found = find_globals_bound_to(thing)
+        for module, name in found:
             self._collect_globals(module, {name}, get_module_prefix(module))
+        return bool(found)
 
     def _collect_assignment_lines(
         self, path: str, lines: str, module: Mapping[str, Any], plain: bool = False
