@@ -24,7 +24,7 @@ from brns.comparison.markdown import (
     format_table,
 )
 from brns.core import Population
-from brns.pictures.cost import NoveltyStep, measure_ms
+from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.runs.files import write_bytes
 
 ESTIMATORS = {
@@ -70,7 +70,9 @@ def measure_novelty(estimator: brns.core.NoveltyEstimator, d: int, n: int) -> di
     for _ in range(REPEATS):
         for name, device in devices().items():
             with jax.default_device(device):
-                times[name].append(measure_ms(steps[name], min_seconds=0.05).wall)
+                times[name].append(
+                    measure_cpu_and_wall_milliseconds(steps[name], min_seconds=0.05).wall
+                )
     return {name: statistics.median(those) for name, those in times.items()}
 
 

@@ -24,7 +24,7 @@ from brns.comparison.worlds import Cells, world
 from brns.formatting import format_csv, read_csv
 from brns.metrics import significance, tessellation
 from brns.runs.files import write_bytes
-from brns.runs.provenance import collect_provenance, find_commit, format_provenance
+from brns.runs.provenance import collect_provenance, find_brns_commit_or_version, format_provenance
 
 CLUSTERS = ((40, 0.8), (60, 0.75), (100, 0.7))  # number, and a behavior's cosine to its center
 HELD_OUT = CLUSTERS[2]
@@ -167,7 +167,7 @@ def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
                 "own": tessellation.coverage(behaviors, centres),
                 "oracle": oracle,
                 "seconds": seconds,
-                "commit": find_commit(),
+                "commit": find_brns_commit_or_version(),
             }
             rows.append(row)
             write_bytes(path, format_csv(rows).encode())

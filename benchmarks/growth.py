@@ -32,7 +32,7 @@ from brns import (
 from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
-from brns.pictures.cost import NoveltyStep, measure_ms
+from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     add_legend_below,
@@ -87,7 +87,7 @@ class Selection:
         )
         self.select = jax.jit(lambda union: NSGA2()(union, n))
 
-    def prepare(self) -> None:
+    def make_next_inputs(self) -> None:
         """The same union again."""
 
     def __call__(self) -> None:
@@ -126,9 +126,12 @@ def grown(
         call, memory = made(size)
         seconds = math.nan
         if not known or predicted(known, size) < limit:
-            measure_ms(call, min_seconds=0)  # compiles
+            measure_cpu_and_wall_milliseconds(call, min_seconds=0)  # compiles
             seconds = (
-                statistics.median(measure_ms(call, min_seconds=0.2)[0] for _ in range(3)) / 1000
+                statistics.median(
+                    measure_cpu_and_wall_milliseconds(call, min_seconds=0.2)[0] for _ in range(3)
+                )
+                / 1000
             )
             known.append((size, seconds))
         yield Point(grows, method, size, 1000 * seconds, memory)

@@ -26,10 +26,10 @@ from brns.comparison.markdown import (
     format_table,
 )
 from brns.formatting import format_csv, read_csv
-from brns.metrics.coverage import find_cells
+from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.measures import compute_mean_and_deviation
 from brns.runs.files import write_bytes
-from brns.runs.provenance import find_commit
+from brns.runs.provenance import find_brns_commit_or_version
 
 HEADING = "# Many islands"
 EVALUATIONS = 204_800
@@ -60,7 +60,7 @@ def begin(number: int, individuals: int, rows: int, seed: int) -> Islands:
     keys = jax.random.split(jax.random.key(seed), number)
     state = eqx.filter_vmap(search.init)(keys)
     first, _ = search.step(jax.tree.map(lambda rows: rows[0], state), keys[0])
-    empty = estimator.start_island(first.estimator)
+    empty = estimator.start_empty_island(first.estimator)
     shared = jax.tree.map(lambda leaf: jnp.stack([leaf] * number), empty)
     return Islands(search, state._replace(estimator=shared), keys)
 
@@ -113,7 +113,7 @@ def run(number: int, rule: str, seed: int) -> dict[str, Any]:
     since, total, sent = visits.copy(), visits[0], []
 
     def cover(descriptors: Any) -> None:
-        at = find_cells(np.asarray(descriptors).reshape(-1, 2), space, CELLS)
+        at = find_cell_coordinates(np.asarray(descriptors).reshape(-1, 2), space, CELLS)
         covered[tuple(at.T)] = True
 
     cover(state.population.descriptor)
@@ -134,7 +134,7 @@ def run(number: int, rule: str, seed: int) -> dict[str, Any]:
         "seed": seed,
         "cells": int(covered.sum()),
         "bytes": round(sum(sent) / number / (EVALUATIONS // offspring)),
-        "commit": find_commit(),
+        "commit": find_brns_commit_or_version(),
     }
 
 

@@ -46,11 +46,11 @@ from brns.comparison.peers import (
 )
 from brns.comparison.worlds import Cells
 from brns.formatting import format_csv, read_csv
-from brns.metrics.coverage import find_cells
+from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.measures import compute_mean_and_deviation
 from brns.metrics.significance import compare_paired, correct_differences
 from brns.runs.files import write_bytes
-from brns.runs.provenance import find_commit
+from brns.runs.provenance import find_brns_commit_or_version
 
 TILES = 500
 """cells of the tessellation; a number between those of the grids"""
@@ -264,7 +264,9 @@ def evaluated(
         seconds = time.perf_counter() - began
         file.parent.mkdir(parents=True, exist_ok=True)
         aside = file.with_suffix(".aside.npz")
-        np.savez_compressed(aside, descriptor=np.stack(rows), seconds=seconds, commit=find_commit())
+        np.savez_compressed(
+            aside, descriptor=np.stack(rows), seconds=seconds, commit=find_brns_commit_or_version()
+        )
         aside.replace(file)
         print(f"{name}, {method}, seed {seed}: {seconds:.0f} s", flush=True)
     with np.load(file) as stored:
@@ -306,7 +308,9 @@ def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, An
                     "method": method,
                     "seed": seed,
                     "evaluations": len(points),
-                    "grid": len(np.unique(find_cells(place, box, (world.side,) * 2), axis=0)),
+                    "grid": len(
+                        np.unique(find_cell_coordinates(place, box, (world.side,) * 2), axis=0)
+                    ),
                     "tiles": len(np.unique(tree.query(points)[1])) / tree.n,
                     "seconds": round(run.seconds, 2),
                     "commit": run.commit,

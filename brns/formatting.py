@@ -16,7 +16,7 @@ def format_number(value: float | int | None) -> str:
     return f"{value:.0f}" if integral else f"{value:.3g}"
 
 
-def abbreviate_numbers(numbers: list[int]) -> str:
+def format_numbers_with_ellipsis(numbers: list[int]) -> str:
     """Numbers in short: `0, 10 ... 400 (41 of them)`."""
     if len(numbers) < 4:
         return ", ".join(map(str, numbers)) or "none"

@@ -51,7 +51,7 @@ def deterministic_jit(function: Callable) -> Callable:
     part = eqx.filter_jit(function)
 
     @cache
-    def compile_once() -> Callable:
+    def jit_with_options_once() -> Callable:
         options = _find_compiler_options()
         jit = eqx.filter_jit(compiler_options=options)  # ty: ignore[no-matching-overload]
         return jit(function)
@@ -62,6 +62,6 @@ def deterministic_jit(function: Callable) -> Callable:
         if jax.config.jax_disable_jit:  # ty: ignore[missing-attribute]
             arguments = jax.tree.map(_to_device, arguments)
         # Within another program it is a part of that one, which has options of its own.
-        return (part if is_traced(arguments) else compile_once())(*arguments)
+        return (part if is_traced(arguments) else jit_with_options_once())(*arguments)
 
     return call

@@ -18,11 +18,11 @@ from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, UInt32
 from brns.checks.generations import (
     NOBODY,
     check_descriptors_in_numeric_range,
-    check_finite,
     check_genotypes_in_box,
-    check_lineage,
-    check_offspring_ids,
-    check_shapes,
+    check_lineage_and_operator_numbers,
+    check_not_all_failed_and_finite,
+    check_offspring_ids_above_parents,
+    check_search_state_shapes,
     check_structure,
     check_survivor_rows_type_and_shape,
     check_survivors_distinct,
@@ -30,10 +30,10 @@ from brns.checks.generations import (
 )
 from brns.checks.parts import (
     LIMIT,
-    check_modes,
+    check_no_strict_jax_modes,
     check_part,
     check_setting_types,
-    check_settings,
+    check_settings_obey_rules,
     check_spaces,
     explain_compile_errors,
     read_random_modes,
@@ -149,7 +149,7 @@ class NoveltySearch(eqx.Module):
         check_part("select", self.select, Selection)
         check_part("founders", self.founders, Founders)
         check_setting_types(self)
-        check_settings(
+        check_settings_obey_rules(
             self,
             population_size=(self.population_size >= 2, "at least 2"),
             offspring_size=(
@@ -204,7 +204,7 @@ class NoveltySearch(eqx.Module):
             )
         if not is_traced(population):
             check_descriptors_in_numeric_range(0, population, self.task.behavior_space)
-            check_finite(0, make_initial_generation(population))
+            check_not_all_failed_and_finite(0, make_initial_generation(population))
         credit = self.mutate_as_mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
 
@@ -220,7 +220,7 @@ class NoveltySearch(eqx.Module):
         """
         _check_modes_key_and_states(self, key, state)
         if not self.task.traceable:
-            return _step(self, state, key)
+            return _ask_evaluate_and_tell(self, state, key)
         with explain_compile_errors("task, estimator and select", self):  # what only lowering finds
             return _step_jit(self, state, key)
 
@@ -356,7 +356,7 @@ def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -
     """Refuse what is no key, such as a seed, what is no state of this search, and modes of JAX that
     were not on when the search was made.
     """
-    check_modes()
+    check_no_strict_jax_modes()
     if changed := sorted({*search._modes} - {*read_random_modes()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "
@@ -369,7 +369,7 @@ def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -
     for state in states:
         if not isinstance(state, SearchState):
             raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
-        check_shapes(search.state_shapes, state)
+        check_search_state_shapes(search.state_shapes, state)
 
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
@@ -383,9 +383,9 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     space = search.task.genotype_space
     check_genotypes_in_box("mutate", search.mutate, generation.offspring.genotype, space)
     check_descriptors_in_numeric_range(number, generation.offspring, search.task.behavior_space)
-    check_finite(number, generation)
-    check_offspring_ids(generation)
-    check_lineage(generation, len(search.mutate_as_mixture.operators))
+    check_not_all_failed_and_finite(number, generation)
+    check_offspring_ids_above_parents(generation)
+    check_lineage_and_operator_numbers(generation, len(search.mutate_as_mixture.operators))
     check_survivors_distinct(search.select, generation.survivors)
 
 
@@ -405,7 +405,7 @@ def derive_keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Arra
 _init_estimator = deterministic_jit(init_and_score_founders)
 
 
-def _step(
+def _ask_evaluate_and_tell(
     search: NoveltySearch, state: SearchState, key: Key[Array, ""]
 ) -> tuple[SearchState, Generation]:
     ask, evaluate, tell = derive_keys(key, state.generation + 1)
@@ -415,7 +415,7 @@ def _step(
     return search.tell(state, offspring, evaluation, tell)
 
 
-_step_jit = deterministic_jit(_step)
+_step_jit = deterministic_jit(_ask_evaluate_and_tell)
 """for a task that is JAX code too"""
 
 
@@ -474,7 +474,7 @@ def _tell(
     with explain_compile_errors("select", select):
         rows = select(lower_failed_scores_to_least(union), mu)
     check_survivor_rows_type_and_shape(select, rows, mu)
-    rows = replace_failed_survivors(union, _replace_invalid_rows(rows, mu + n))
+    rows = replace_failed_survivors(union, _replace_rows_out_of_range(rows, mu + n))
     generation = Generation(
         take_rows(union, slice(mu)), take_rows(union, slice(mu, None)), take_rows(union, rows)
     )
@@ -487,7 +487,7 @@ def _tell(
     return SearchState(jnp.asarray(g, jnp.int32), generation.survivors, after, credit), generation
 
 
-def _replace_invalid_rows(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
+def _replace_rows_out_of_range(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
     """The selected rows, those that there are not replaced by others, which is refused later."""
     rows = jnp.asarray(rows)
     present = (rows >= 0) & (rows < number)

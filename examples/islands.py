@@ -42,7 +42,7 @@ def islands(client, number, share, seed=0, generations=200, individuals=100):
     first, _ = search.step(
         states[0], jax.random.key(seeds[0])
     )  # its founders give all islands their scale
-    common = jax.device_get(VISITS.start_island(first.estimator))
+    common = jax.device_get(VISITS.start_empty_island(first.estimator))
     states, visited = [state._replace(estimator=common) for state in states], []
     for _ in range(generations // EVERY):
         told = [

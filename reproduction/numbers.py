@@ -12,7 +12,7 @@ from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summarize_run
-from brns.metrics.recorded import read_evaluated_column
+from brns.metrics.recorded import read_valid_column_by_generation
 from brns.pictures.records import distance_to_uniform_of_archive_or_novelty, find_scene
 from brns.runs.record import Record
 
@@ -40,10 +40,10 @@ def numbers(record: Record) -> dict[str, float]:
 
 def _of_paths(record: Record) -> dict[str, float]:
     signed = paths.compute_path_signatures(
-        np.concatenate(read_evaluated_column(record, "descriptor"))
+        np.concatenate(read_valid_column_by_generation(record, "descriptor"))
     )
     space = paths.make_signature_space(record.behavior_space)
-    deviations = zip(paths.TERMS, paths.signature_spread_of_record(record), strict=True)
+    deviations = zip(paths.TERMS, paths.signature_spread_by_term_of_record(record), strict=True)
     return {
         "uniformity_visits": uniformity.distance_to_uniform_of_points(signed, space, paths.GRID),
         "reach": float(reach(record)[-1]),
@@ -92,7 +92,7 @@ def reach(record: Record) -> np.ndarray:
     """
     start = np.asarray(find_scene(record).start)
     furthest = []
-    for rows in read_evaluated_column(record, "descriptor"):
+    for rows in read_valid_column_by_generation(record, "descriptor"):
         distances = np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1)
         furthest.append(distances.max())
     return np.maximum.accumulate(furthest)
@@ -100,7 +100,7 @@ def reach(record: Record) -> np.ndarray:
 
 def areas(record: Record) -> np.ndarray:
     """The most areas that one ant evaluated until each generation has visited."""
-    most = [rows.max() for rows in read_evaluated_column(record, "fitness")]
+    most = [rows.max() for rows in read_valid_column_by_generation(record, "fitness")]
     return np.maximum.accumulate(most)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from brns.pictures import draw, list_figures_of, save
+from brns.pictures import draw, list_figures_of_task_kind, save
 from brns.runs.provenance import collect_provenance
 from brns.runs.record import Record
 from brns.search import NoveltySearch
@@ -88,7 +88,7 @@ def compare(
     results.write_json(folder / "results.json", content)
     results.write_curves(folder / "curves.csv", records)
     selected = [record for name, runs in records.items() if name != "random" for record in runs]
-    for name in list_figures_of("planar" if part == "maze" else "paths"):
+    for name in list_figures_of_task_kind("planar" if part == "maze" else "paths"):
         if name not in CURVES and name != "signature":
             dpi = 85 if name == "novelty-map" else 110  # no picture above 100 kB
             save(draw(name, selected, width="page"), folder / f"{name}.png", dpi=dpi)

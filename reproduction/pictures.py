@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, PercentFormatter
 from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
 from brns.pictures.gather_curves import Bars
-from brns.pictures.lines import draw_line_with_band, label_line_ends
+from brns.pictures.lines import draw_line_with_band, label_line_ends_if_room
 from brns.pictures.paint_curves import append_unequal_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, choose_looks
 from brns.pictures.style import (
@@ -24,7 +24,7 @@ from brns.pictures.style import (
     make_line_style,
     save,
     use_plain_tick_labels,
-    wrap_lines,
+    wrap_texts_to_panel_height,
 )
 from brns.settings.parts import LOOKS
 from reproduction.costs import BRUTE, KNN, TREE, Costs
@@ -125,11 +125,13 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
             ax.axhline(curve.reference, color=INK, lw=0.8, ls=":")
         number = f"{seeds[0]} seeds" if len(set(seeds)) == 1 else "over seeds"
         words = f"mean ± deviation, {number}"
-        ax.set(xlabel=curve.generation, ylabel=wrap_lines(ax, curve.quantity, words))
+        ax.set(
+            xlabel=curve.generation, ylabel=wrap_texts_to_panel_height(ax, curve.quantity, words)
+        )
         ax.set_ylim(0, None if curve.most is None else 1.03 * curve.most)
         if curve.quantity.startswith("share"):
             ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-        if not label_line_ends(ax):
+        if not label_line_ends_if_room(ax):
             add_legend_below(figure)
     return figure
 

@@ -26,7 +26,7 @@ from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import make_paper_brns
 from brns.formatting import read_csv
-from brns.pictures.cost import NoveltyStep, measure_ms
+from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.runs.provenance import collect_provenance
 from brns.settings.configuration import configure
 from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append
@@ -99,7 +99,17 @@ def time_methods(session: Session, plan: Timing) -> None:
             for repeat in range(plan.repeats):
                 for (method, n), call in lacking.items():
                     assert call.entries == n, f"{method} has {call.entries} entries and not {n}"
-                    rows.append((method, d, n, individuals, repeat, *measure_ms(call), call.bytes))
+                    rows.append(
+                        (
+                            method,
+                            d,
+                            n,
+                            individuals,
+                            repeat,
+                            *measure_cpu_and_wall_milliseconds(call),
+                            call.bytes,
+                        )
+                    )
             if rows:
                 session.append(path.name, COLUMNS, rows)
         print(f"{d} dimensions measured", flush=True)
@@ -149,16 +159,18 @@ def time_over_generations(session: Session, generations: int) -> None:
         rows.append((name, DIMENSION, last, g, entries, *times, call.bytes))
 
     for g in range(0, last, BLOCK):
-        add(CONTROL, control, measure_ms(control), control.entries)
+        add(CONTROL, control, measure_cpu_and_wall_milliseconds(control), control.entries)
         for name, step in steps.items():
             entries = step.entries
             assert name != KNN or entries == GROWTH * g, f"{entries} entries after {g} generations"
-            spent = np.array([measure_ms(step, min_seconds=0.0) for _ in range(BLOCK)])
+            spent = np.array(
+                [measure_cpu_and_wall_milliseconds(step, min_seconds=0.0) for _ in range(BLOCK)]
+            )
             cpu, wall = np.median(spent, axis=0).tolist()
             add(name, step, (cpu, wall), entries)
         if TREE not in done and g % (10 * BLOCK) == 0:
             tree = Exact(kd_tree, archived[: GROWTH * g + individuals], individuals)
-            add(TREE, tree, measure_ms(tree), tree.entries)
+            add(TREE, tree, measure_cpu_and_wall_milliseconds(tree), tree.entries)
     session.append(path.name, OVER_TIME, rows)
 
 
@@ -175,7 +187,7 @@ class Exact:
     ):
         self.search, self.references, self.individuals = search, references, individuals
 
-    def prepare(self) -> None:
+    def make_next_inputs(self) -> None:
         """The same rows again."""
 
     def __call__(self) -> None:

@@ -20,7 +20,7 @@ from brns.metrics.significance import (
     compare_shared_seeds,
     compute_least_p,
     correct_testable_p,
-    explain_not_tested,
+    format_not_tested,
 )
 
 HOLDS, PARTLY, FAILS, UNTESTED = (
@@ -158,7 +158,7 @@ def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
     ends = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
     if np.isnan(p):
-        return Judged(explain_not_tested(min(each.seeds for each in comparisons)), None, ends)
+        return Judged(format_not_tested(min(each.seeds for each in comparisons)), None, ends)
     if p >= LEVEL:
         verdict = UNCONFIRMED if any(claimed) else FAILS
     elif all(claimed):

@@ -10,7 +10,7 @@ import numpy as np
 from brns.runs import metadata
 from brns.runs.files import RecordError
 from brns.runs.loop import iterate_generations
-from brns.runs.opening import begin_runs
+from brns.runs.opening import save_founders_and_begin_runs
 from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 
@@ -25,10 +25,10 @@ class Memory(Store):
     def make(self):
         pass
 
-    def read_run_json(self):
+    def read_run_json_bytes(self):
         return self.facts
 
-    def write_run_json(self, content):
+    def write_run_json_bytes(self, content):
         self.facts = content
 
     def list_generations(self, kind):
@@ -74,7 +74,7 @@ def run_in_memory(search, generations, seeds, checkpoint_every=1):
     facts = metadata.make_metadata(search, seeds, generations, checkpoint_every)
     begun = copy_to_host([search.init_with_failures(jax.random.key(seed)) for seed in seeds])
     stores = [Memory() for _ in seeds]
-    runs = begin_runs(search, facts, metadata.Session(after=0), begun, stores)
+    runs = save_founders_and_begin_runs(search, facts, metadata.Session(after=0), begun, stores)
     for _ in iterate_generations(runs):
         pass
     return [run.record for run in runs]

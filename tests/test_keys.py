@@ -115,7 +115,7 @@ def test_each_part_uses_each_key_once(uses):
         state = eqx.filter_jit(estimator.init)(BOX, KEY)
         eqx.filter_jit(estimator.update)(state, learned, jax.random.key(4))
         assert not reused_keys(uses), estimator
-    estimators._run_three_generations(Drawing(), 2, 6)
+    estimators._run_and_check_three_generations(Drawing(), 2, 6)
     assert not reused_keys(uses), "check_estimator"
 
 

@@ -30,7 +30,7 @@ from worlds import HostIdentity, Identity
 import brns
 from brns.experiments import make_paper_brns, make_search
 from brns.experiments.overrides import apply_overrides, parse_value
-from brns.settings.configuration import configure, settings
+from brns.settings.configuration import configure, find_setting_types_and_meanings
 from brns.settings.description import (
     check_recordable,
     descriptions_equal,
@@ -67,7 +67,7 @@ def test_every_part_tells_its_settings_and_is_rebuilt(part):
     assert part.attribute in dir(brns)
     again = part_from_json(through_json(part_to_json(usual)))
     assert part_to_json(again) == part_to_json(usual)
-    for name, (_, meaning) in settings(type(usual)).items():
+    for name, (_, meaning) in find_setting_types_and_meanings(type(usual)).items():
         assert meaning
         mine, its = getattr(usual, name), getattr(again, name)
         assert (type(mine), mine) == (type(its), its)
@@ -128,17 +128,19 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
 
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
-    found = settings(brns.BehaviorRecognition)
+    found = find_setting_types_and_meanings(brns.BehaviorRecognition)
     assert found["width"][1].startswith("neurons in a hidden layer; with none the paper's 3 d")
     assert found["depths"][0] == tuple[int, int]
     names = ["population_size", "offspring_size", "rescore_parents", "tournament"]
-    assert list(settings(brns.NoveltySearch)) == names  # parts are no plain values
+    assert (
+        list(find_setting_types_and_meanings(brns.NoveltySearch)) == names
+    )  # parts are no plain values
 
 
 def test_a_class_that_was_typed_has_settings_without_meanings():
     typed = {"__name__": "__main__"}
     exec("import equinox\nclass Typed(equinox.Module):\n    genes: int = 3\n    'how many'", typed)
-    assert settings(typed["Typed"]) == {"genes": (int, "")}
+    assert find_setting_types_and_meanings(typed["Typed"]) == {"genes": (int, "")}
 
 
 def test_configure_changes_what_is_named_and_nothing_else():

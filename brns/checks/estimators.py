@@ -35,7 +35,9 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     check_part("estimator", estimator, NoveltyEstimator)
     name = type(estimator).__name__
     with explain_compile_errors("estimator", estimator):
-        (state, union), again = (_run_three_generations(estimator, dimension, n) for _ in range(2))
+        (state, union), again = (
+            _run_and_check_three_generations(estimator, dimension, n) for _ in range(2)
+        )
         if not eqx.tree_equal((state, union), again):
             raise ValueError(
                 f"{name} must give the same state and the same novelty for the same key, to the bit"
@@ -52,7 +54,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     _check_close(three, together[-3:], law)
 
 
-def _run_three_generations(
+def _run_and_check_three_generations(
     estimator: NoveltyEstimator, dimension: int, n: int
 ) -> tuple[PyTree, Population]:
     space = Box([0.0] * dimension, [1.0] * dimension)

@@ -39,7 +39,7 @@ def check_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) 
         )
 
 
-def check_shapes(expected: PyTree, state: PyTree) -> None:
+def check_search_state_shapes(expected: PyTree, state: PyTree) -> None:
     """Refuse a search's state whose arrays are not those, or not of the shapes, that it makes."""
     if [*map(np.shape, jax.tree.leaves(expected))] == [*map(np.shape, jax.tree.leaves(state))]:
         return
@@ -78,7 +78,7 @@ def check_genotypes_in_box(
         )
 
 
-def check_and_split_recombined(mutate: Mutation, result: Any, n: int) -> tuple[Any, Any]:
+def check_and_split_mutants_and_mates(mutate: Mutation, result: Any, n: int) -> tuple[Any, Any]:
     """The mutants and the rows of `n` second parents that `recombine` gave; refused where they are
     none. The rows' values are not looked at.
     """
@@ -121,7 +121,7 @@ def check_survivors_distinct(select: Selection, survivors: Population) -> None:
         )
 
 
-def check_offspring_ids(generation: Generation) -> None:
+def check_offspring_ids_above_parents(generation: Generation) -> None:
     """Refuse offspring of whom one has the id of a parent, as `offspring_size` numbers them."""
     first, newest = generation.offspring.id.min(), generation.parents.id.max()
     if newest >= first:
@@ -132,7 +132,7 @@ def check_offspring_ids(generation: Generation) -> None:
         )
 
 
-def check_lineage(generation: Generation, operators: int) -> None:
+def check_lineage_and_operator_numbers(generation: Generation, operators: int) -> None:
     """Refuse offspring of whom a parent does not live in the state, or that no operator made."""
     born, ids = generation.offspring, generation.parents.id
     if not np.isin(born.parent, ids).all():
@@ -152,7 +152,7 @@ def check_lineage(generation: Generation, operators: int) -> None:
         )
 
 
-def check_finite(number: int, generation: Generation) -> None:
+def check_not_all_failed_and_finite(number: int, generation: Generation) -> None:
     """Refuse a generation all of which failed, or of whose others a number is not finite."""
     if generation.offspring.failed.all():
         raise ValueError(

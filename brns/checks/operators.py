@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.checks.generations import (
-    check_and_split_recombined,
+    check_and_split_mutants_and_mates,
     check_genotypes_in_box,
     check_survivor_rows_type_and_shape,
     check_survivors_distinct,
@@ -35,7 +35,7 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             others, or rows of second parents that there are not.
     """
     check_part("mutate", mutate, Mutation)
-    _check_arguments(box, n=n)
+    _check_box_and_sizes(box, n=n)
     corners = jnp.stack([box.low, box.high])
     genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
     for key in jax.random.split(jax.random.key(1), 4):
@@ -49,7 +49,7 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             _check_equal("mutate", mutate, mutants, anew, same)
             if isinstance(mutate, Recombination):
                 result = _call_compiled("mutate", mutate.recombine, key, batch, box)
-                recombined, mates = check_and_split_recombined(mutate, result, len(batch))
+                recombined, mates = check_and_split_mutants_and_mates(mutate, result, len(batch))
                 if ((mates < -1) | (mates >= len(batch))).any():
                     raise ValueError(
                         f"recombine must give rows from 0 to {len(batch) - 1}, or -1; "
@@ -71,7 +71,7 @@ def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
             or are others for the same key.
     """
     check_part("founders", founders, Founders)
-    _check_arguments(box, n=n)
+    _check_box_and_sizes(box, n=n)
     for key in jax.random.split(jax.random.key(0), 4):
         drawn, again = (founders(key, n, box) for _ in range(2))
         check_shape("founders", founders, drawn, (n, box.dimension))
@@ -93,7 +93,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
             0 on within the population; and where the same population gives others.
     """
     check_part("select", select, Selection)
-    _check_arguments(size=size)
+    _check_box_and_sizes(size=size)
     random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
     alike = Population.from_descriptors(random[:2].T, first=1000)  # an id is no row
     alike = alike._replace(born=jnp.repeat(jnp.arange(2), size))
@@ -113,7 +113,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
     _check_equal("select", select, rows, anew, "the same population, compiled anew")
 
 
-def _check_arguments(box: Box | None = None, **numbers: int) -> None:
+def _check_box_and_sizes(box: Box | None = None, **numbers: int) -> None:
     """Refuse what is no box and no number of individuals."""
     if box is not None and not isinstance(box, Box):
         raise ValueError(f"box must be a brns.Box, such as task.genotype_space; got {box!r:.80}")
@@ -123,14 +123,14 @@ def _check_arguments(box: Box | None = None, **numbers: int) -> None:
 
 
 @eqx.filter_jit
-def _apply_operator(operator: Any, *arguments: Any) -> Any:
+def _apply_operator_jit(operator: Any, *arguments: Any) -> Any:
     return operator(*arguments)
 
 
 def _call_compiled(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
     with explain_compile_errors(name, operator):
-        return _apply_operator(operator, *arguments)
+        return _apply_operator_jit(operator, *arguments)
 
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:

@@ -32,7 +32,7 @@ def read_random_modes() -> tuple[str, ...]:
     return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in DRAWING_MODES)
 
 
-def check_modes() -> None:
+def check_no_strict_jax_modes() -> None:
     """Refuse modes of JAX under which no part compiles."""
     for mode, value in REFUSED_MODES.items():
         if getattr(jax.config, mode) == value:
@@ -46,7 +46,7 @@ def check_part(name: str, part: Any, contract: type) -> None:
     """Refuse a part that is a class or lacks what its protocol asks for, and modes of JAX under
     which no part compiles.
     """
-    check_modes()
+    check_no_strict_jax_modes()
     if isinstance(part, type):
         kind = part.__name__
         raise ValueError(f"{name} must be made: write {kind}(...); got the class {kind}")
@@ -97,7 +97,7 @@ def check_setting_types(part: Any) -> None:
             raise ValueError(f"{what} must be below 2^31 = {LIMIT:,}; got {value!r:.80}")
 
 
-def check_settings(part: Any, **rules: tuple[Any, str]) -> None:
+def check_settings_obey_rules(part: Any, **rules: tuple[Any, str]) -> None:
     """Refuse a part whose setting breaks its rule: of each whether it holds, and how it reads."""
     for name, (holds, rule) in rules.items():
         if not holds:

@@ -16,7 +16,7 @@ from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import CHANGED_SETTINGS, ignore_evaluation_changes
+from brns.settings.edits import CHANGED_SETTINGS, remember_evaluation_changes
 from brns.settings.sources import UserCode
 
 
@@ -52,22 +52,23 @@ def check_task(
     genotypes = task.genotype_space.uniform(draw, n)
 
     def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""] = key) -> Evaluation:
-        with explain_task_errors(task), _report_raising_rows(task, batch, key):
+        with explain_task_errors(task), _explain_which_rows_raise(task, batch, key):
             evaluation = task.evaluate(batch, key)
         return as_evaluation(evaluation, len(batch), task)
 
     before, settings = UserCode(task).texts, part_to_json(task)
     first = evaluate(genotypes)
-    _check_values(name, first, box)
+    _check_descriptors_and_fitness(name, first, box)
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
     again = evaluate(genotypes)
     agree = _find_agreeing_rows(task, again, first, tolerance, tolerance)
     if not agree.all():
         raise ValueError(
             f"{name} must give the same result for the same genotypes and key; {(~agree).sum()} of "
-            f"{n} genotypes gave something else, {_describe_distance(again, first, box)}. Some "
-            "simulators take a seed of 0 for none: try another, as in GymnasiumTask(..., seed=1). "
-            "Where a simulator cannot, give check_task the tolerance that it needs"
+            f"{n} genotypes gave something else, "
+            f"{_describe_evaluation_differences(again, first, box)}. Some simulators take a seed "
+            "of 0 for none: try another, as in GymnasiumTask(..., seed=1). Where a simulator "
+            "cannot, give check_task the tolerance that it needs"
         )
     for where, batch, row in _make_batch_variants(
         task, genotypes, [n - 1] if sizes is None else sizes
@@ -85,7 +86,7 @@ def check_task(
         compiled = jax.jit(evaluate)(genotypes, key)
         if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
-    ignore_evaluation_changes(before, UserCode(task))
+    remember_evaluation_changes(before, UserCode(task))
     changed = find_differences(settings, part_to_json(task))
     CHANGED_SETTINGS[type(task)].update(changed)
     if changed:
@@ -116,7 +117,7 @@ def _summarize(task: Task, evaluation: Evaluation) -> str:
 
 
 @contextlib.contextmanager
-def _report_raising_rows(
+def _explain_which_rows_raise(
     task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]
 ) -> Generator[None, None, None]:
     """An error of a task on the host says for whom it raises, if alone some raise and some not."""
@@ -137,7 +138,7 @@ def _report_raising_rows(
         ) from error
 
 
-def _check_values(name: str, evaluation: Evaluation, box: Box) -> None:
+def _check_descriptors_and_fitness(name: str, evaluation: Evaluation, box: Box) -> None:
     """Refuse what is not finite, and descriptors outside the box, of those who did not fail."""
     living = ~np.asarray(evaluation.failed)
     descriptor = np.asarray(evaluation.descriptor)[living]
@@ -171,7 +172,7 @@ def _make_batch_variants(
     ]
 
 
-def _describe_distance(a: Evaluation, b: Evaluation, box: Box) -> str:
+def _describe_evaluation_differences(a: Evaluation, b: Evaluation, box: Box) -> str:
     """How far the results of those who failed in neither are from each other."""
     living = ~np.asarray(a.failed | b.failed)
     far = np.abs(np.asarray(a.descriptor - b.descriptor)[living]) / np.asarray(box.high - box.low)

@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
-from brns.cli.modules import check_module_exists
+from brns.cli.modules import enable_import_and_check_module
 from brns.settings.parts import RECOMMENDED, Kind, SettingsError, find_part
 
 
@@ -93,10 +93,10 @@ def run(
     _check_names(experiment, estimator, changes)
     from brns.cli.conclusion import print_conclusion_and_draw
     from brns.cli.user_code import (
+        add_resume_command_to_errors,
         make_default_out,
         make_search_from,
         open_workers,
-        suggest_resume_command,
     )
     from brns.metrics.saturation import saturated
     from brns.runs import loop
@@ -106,7 +106,7 @@ def run(
     check_not_taken(out)
     search = make_search_from(experiment, estimator, changes)
     with open_workers(search, workers, timeout, failures, worker_log) as search:
-        with suggest_resume_command(out, searches):
+        with add_resume_command_to_errors(out, searches):
             done = loop.run(
                 search,
                 generations,
@@ -130,7 +130,7 @@ def _check_names(experiment: str, estimator: str | None, changes: Sequence[str])
     }
     is_user_code = ":" in experiment
     if is_user_code:
-        check_module_exists(experiment)
+        enable_import_and_check_module(experiment)
         del asked["task"]
     problems = []
     for part, words in asked.items():
@@ -168,7 +168,7 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import print_conclusion_and_draw
-    from brns.cli.user_code import load_records, open_workers, suggest_resume_command
+    from brns.cli.user_code import add_resume_command_to_errors, load_records, open_workers
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.tasks.chunked import Chunked
@@ -185,7 +185,7 @@ def resume(
     if workers and not isinstance(experiment.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
     with open_workers(experiment, workers, timeout, failures, worker_log) as experiment:
-        with suggest_resume_command(directory, search or ()):
+        with add_resume_command_to_errors(directory, search or ()):
             done = loop.resume(
                 directory,
                 generations,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from brns.cli.modules import check_module_exists
+from brns.cli.modules import enable_import_and_check_module
 from brns.settings.parts import Part, SettingsError, find_part, parts
 
 Worlds = Annotated[
@@ -51,20 +51,20 @@ def compare(
     methods: dict[str, Part] = {}
     for name in names:
         if ":" in name:
-            check_module_exists(name)
+            enable_import_and_check_module(name)
         else:
             methods[name] = find_part("--estimator", name, "estimator", "preset")
     operators = {name: find_part("--mutation", name, "mutation") for name in mutation or ()}
     user_worlds = [name for name in worlds if ":" in name]
     for name in user_worlds:
-        check_module_exists(name)
+        enable_import_and_check_module(name)
     if user_worlds and len(worlds) > 1:
         raise SettingsError(f"a world of your own is compared alone: name {user_worlds[0]} only")
     from rich.markdown import Markdown
 
     import brns
     from brns.cli.screen import console
-    from brns.cli.user_code import load_object
+    from brns.cli.user_code import load_object_and_call
     from brns.comparison import page
     from brns.comparison.peers import PEERS
     from brns.runs import compilation_cache
@@ -72,7 +72,7 @@ def compare(
     compilation_cache.enable_compilation_cache()
     estimators = {}
     for name in names:
-        made = methods[name].load()() if name in methods else load_object(name)
+        made = methods[name].load()() if name in methods else load_object_and_call(name)
         estimators[name.rpartition(":")[2]] = made
     estimators |= PEERS if peers else {}
     # One operator of all stands in the title, not in each method's name.
@@ -80,7 +80,7 @@ def compare(
     mutations = {name if several else "": part.load()() for name, part in operators.items()}
     try:
         comparison = brns.compare(
-            load_object(user_worlds[0]) if user_worlds else worlds,
+            load_object_and_call(user_worlds[0]) if user_worlds else worlds,
             estimators,
             seeds=seeds,
             generations=generations,
@@ -92,5 +92,6 @@ def compare(
         raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None
     console.print(Markdown(f"{comparison}"))
     console.print(
-        f"Page: {page.resolve_page_path(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True
+        f"Page: {page.check_page_path_beside_folder(out)}\nPicture: {out / 'comparison.png'}",
+        soft_wrap=True,
     )

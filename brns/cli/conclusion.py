@@ -12,10 +12,15 @@ from rich.table import Table
 
 from brns.cli.screen import console, print_sentence
 from brns.formatting import escape_control, format_number
-from brns.metrics.coverage import choose_grid_shape
+from brns.metrics.coverage import choose_grid_shape_or_none
 from brns.metrics.measures import MEASURES, compute_mean_and_deviation, summarize_run
 from brns.metrics.saturation import SATURATED
-from brns.pictures.records import explain_omitted_figures, find_scene, group_by_method, label_method
+from brns.pictures.records import (
+    explain_figures_omitted_without_search,
+    find_scene,
+    group_by_method,
+    label_method,
+)
 from brns.runs.files import RecordError
 from brns.runs.metadata import describe_fork
 from brns.runs.progress import show_progress_of
@@ -75,17 +80,17 @@ def print_conclusion_and_draw(
         # A table's own title would be cut to the table's width.
         print_sentence(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
-        console.print(_make_table(runs, base))
+        console.print(_make_seed_statistics_table(runs, base))
         for line in interpret_measures(base):
             print_sentence(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
-        cells = " x ".join(map(str, choose_grid_shape(records[0].behavior_space) or ()))
+        cells = " x ".join(map(str, choose_grid_shape_or_none(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
     notes += map(_describe_failures, records)
     notes += dict.fromkeys(describe_fork(record.metadata) for record in records)
-    notes.append(explain_omitted_figures(records))
+    notes.append(explain_figures_omitted_without_search(records))
     spans: dict[str, float] = {}
     for record in records:
         words = _describe_ending(record)
@@ -94,10 +99,12 @@ def print_conclusion_and_draw(
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
         print_sentence(note)
-    _draw(directory, records, redraw)
+    _draw_overviews_and_print_path(directory, records, redraw)
 
 
-def _draw(directory: Path, records: Sequence[Record], redraw: bool) -> None:
+def _draw_overviews_and_print_path(
+    directory: Path, records: Sequence[Record], redraw: bool
+) -> None:
     lacking = [
         record for record in records if redraw or not (record.path / "overview.png").exists()
     ]
@@ -202,7 +209,9 @@ def print_json(records: Sequence[Record]) -> None:
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 
-def _make_table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
+def _make_seed_statistics_table(
+    runs: Sequence[Record], rows: Sequence[Mapping[str, float]]
+) -> Table:
     several = len(runs) > 1
     heads = [f"seed {runs[0].seed}"]
     if several:

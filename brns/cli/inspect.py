@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, read_settings_from_source, read_settings_of_part
-from brns.settings.configuration import settings
+from brns.cli.sources import Setting, read_part_settings_from_source, read_settings_from_source
+from brns.settings.configuration import find_setting_types_and_meanings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, suggest_name
 
 DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
@@ -40,13 +40,13 @@ def runs(
 
     How each ended, what it found so far, when and where.
     """
-    from brns.cli.listing import print_json, print_runs, select_runs
+    from brns.cli.listing import print_json, print_runs_as_lines_or_table, select_runs
 
     rows = select_runs(directory, filters or (), sort, reverse)
     if json:
         print_json(rows)
     else:
-        print_runs(directory, rows)
+        print_runs_as_lines_or_table(directory, rows)
 
 
 def list_(
@@ -69,23 +69,23 @@ def list_(
             if name not in (None, part.search_setting):
                 continue
             usual = "(default) " if part.attribute in DEFAULTS else ""
-            print_sentence(f"{part.command_line_option:<25} {usual}{part.meaning}")
+            print_sentence(f"{part.command_line_usage:<25} {usual}{part.meaning}")
         return
     current = {part.name: part for part in PARTS}
     if name in current:
         part = current[name]
-        console.print(f"{part.command_line_option}  {part.meaning}", style="bold")
+        console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
         console.print("settings, as they are by default:")
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(part.search_setting, read_settings_of_part(part))
+            _print_settings(part.search_setting, read_part_settings_from_source(part))
         return
     setting = name.rpartition(".")[2]
     searchs = read_settings_from_source("NoveltySearch")
-    holders = [part for part in PARTS if setting in read_settings_of_part(part)]
+    holders = [part for part in PARTS if setting in read_part_settings_from_source(part)]
     if not holders and setting not in searchs:
-        inner = (key for part in PARTS for key in read_settings_of_part(part))
+        inner = (key for part in PARTS for key in read_part_settings_from_source(part))
         raise SettingsError(
             f"NAME must be one of {', '.join(current)}, or a setting; got "
             f"{name!r}{suggest_name(name, {*current, *searchs, *inner})}"
@@ -95,8 +95,10 @@ def list_(
         console.print("every experiment", style="bold")
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
-        console.print(f"{part.command_line_option}  {part.meaning}", style="bold")
-        _print_settings(part.search_setting, {setting: read_settings_of_part(part)[setting]})
+        console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
+        _print_settings(
+            part.search_setting, {setting: read_part_settings_from_source(part)[setting]}
+        )
 
 
 def _print_experiment(world: str) -> None:
@@ -110,7 +112,7 @@ def _print_experiment(world: str) -> None:
         if place:
             console.print(f"{place}: {CLASSES[type(part).__name__].name}")
         values = {}
-        for name, (_, meaning) in settings(type(part)).items():
+        for name, (_, meaning) in find_setting_types_and_meanings(type(part)).items():
             values[name] = Setting(getattr(part, name), meaning)
         _print_settings(place, values)
 
@@ -126,14 +128,14 @@ def _print_settings(place: str, values: Mapping[str, Setting]) -> None:
     table.add_column()
     for name, (default, meaning) in values.items():
         setting = f"{place}.{name}".lstrip(".")
-        table.add_row(f"  --set {setting}={_format_value(default)}", meaning)
+        table.add_row(f"  --set {setting}={_format_value_for_shell(default)}", meaning)
     console.print(table)
 
 
-def _format_value(value: Any) -> str:
+def _format_value_for_shell(value: Any) -> str:
     """A value without the capitals of Python and its parentheses, which a shell would read."""
     if isinstance(value, tuple):
-        return f"[{','.join(map(_format_value, value))}]"
+        return f"[{','.join(map(_format_value_for_shell, value))}]"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
@@ -155,10 +157,10 @@ def show(
     Pictures that they lack are drawn.
     """
     from brns.cli.conclusion import print_conclusion_and_draw, print_json
-    from brns.cli.listing import find_batches_recursively
+    from brns.cli.listing import find_batches_and_lone_runs
     from brns.cli.user_code import load_records
 
-    places = [place for directory in directories for place in find_batches_recursively(directory)]
+    places = [place for directory in directories for place in find_batches_and_lone_runs(directory)]
     runs = {place: load_records([place], search) for place in dict.fromkeys(places)}
     if json:
         print_json([record for records in runs.values() for record in records])

@@ -80,7 +80,7 @@ def find_runs_recursively(directory: Path) -> list[Path]:
     return sorted(runs)
 
 
-def find_batches_recursively(directory: Path) -> list[Path]:
+def find_batches_and_lone_runs(directory: Path) -> list[Path]:
     """The directory where it is a run or a batch of seeds; else those below, batches in one."""
     runs = find_runs_recursively(directory)
     if runs == [directory]:
@@ -95,7 +95,7 @@ def list_runs(directory: Path) -> list[RunLine]:
     lines = []
     for path in find_runs_recursively(directory):
         try:
-            lines.append(_read_run(path))
+            lines.append(_check_and_read_run(path))
         except (KeyError, TypeError, json.JSONDecodeError):
             lines.append(RunLine(path, "damaged", "run.json is damaged, or of something else"))
         except Exception as error:  # a damaged run does not end the listing of the others
@@ -103,10 +103,10 @@ def list_runs(directory: Path) -> list[RunLine]:
     return lines
 
 
-def _read_run(path: Path) -> RunLine:
+def _check_and_read_run(path: Path) -> RunLine:
     store = Store(path)
     running = store.is_running()  # first: a run that ends meanwhile is running, not interrupted
-    facts = json.loads(store.read_run_json())
+    facts = json.loads(store.read_run_json_bytes())
     numbers = store.list_generations("generations")
     last = len(numbers) - 1
     if numbers and numbers[-1] != last:
@@ -181,7 +181,7 @@ def print_json(rows: Sequence[RunLine]) -> None:
     print(json.dumps([row._asdict() for row in rows], indent=1, default=str))
 
 
-def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
+def print_runs_as_lines_or_table(directory: Path, rows: Sequence[RunLine]) -> None:
     """At a terminal two lines for each run, within its width; through a pipe a line."""
     if console.is_terminal:
         _print_two_lines_each(directory, rows)
@@ -199,7 +199,7 @@ def _print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
         words = ", ".join(filter(None, [*about, row.changed, row.note]))
         name = Text(f"{row.path.relative_to(directory)}", "bold")
         console.print(name.append(f"  {escape_control(words)}", "not bold dim"))
-        cells = line.format(*_format_cells(row), _format_date(row.began))
+        cells = line.format(*_format_shared_cells(row), _format_date(row.began))
         text = Text(cells.rstrip())
         text.stylize(COLORS.get(row.state, ""), 2, 17)
         console.print(text)
@@ -230,11 +230,11 @@ def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:
             row.note or row.changed,
         ]
         name = f"{row.path.relative_to(directory)}"
-        table.add_row(name, *_format_cells(row), *map(escape_control, texts))
+        table.add_row(name, *_format_shared_cells(row), *map(escape_control, texts))
     Console(highlight=False, markup=False, width=1000).print(table)
 
 
-def _format_cells(row: RunLine) -> list[str]:
+def _format_shared_cells(row: RunLine) -> list[str]:
     """The columns that both tables have."""
     return [
         row.state_text,

@@ -7,7 +7,7 @@ import sys
 from brns.settings.parts import SettingsError
 
 
-def check_module_exists(text: str) -> None:
+def enable_import_and_check_module(text: str) -> None:
     """A `SettingsError` where Python finds no module for `module:object`; nothing is imported."""
     here = os.getcwd()
     if here not in sys.path:

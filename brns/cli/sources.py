@@ -34,9 +34,9 @@ def _parse_class_definitions() -> dict[str, ast.ClassDef]:
     return {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
 
 
-def read_settings_of_part(part: Part) -> dict[str, Setting]:
+def read_part_settings_from_source(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
-    `brns.settings.configuration.settings` has them, without an import.
+    `brns.settings.configuration.find_setting_types_and_meanings` has them, without an import.
     """
     settings = read_settings_from_source(part.attribute)
     return settings | {

@@ -12,14 +12,14 @@ from typing import Any
 
 import equinox as eqx
 
-from brns.cli.modules import check_module_exists
+from brns.cli.modules import enable_import_and_check_module
 from brns.core import Task
 from brns.experiments import make_search
 from brns.experiments.overrides import apply_overrides
 from brns.runs import compilation_cache
 from brns.runs.files import RecordError
 from brns.runs.record import Record, records
-from brns.runs.store import find_run_or_children
+from brns.runs.store import list_run_or_child_runs
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff
@@ -51,15 +51,15 @@ def make_search_from(
 ) -> NoveltySearch:
     """The search to run."""
     if ":" in experiment:
-        search = load_search(experiment, estimator)
+        search = load_or_make_user_search(experiment, estimator)
     else:
         search = make_search(experiment, estimator or RECOMMENDED)
     return apply_overrides(search, changes)
 
 
-def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
+def load_or_make_user_search(text: str, estimator: str | None = None) -> NoveltySearch:
     """The search that `module:object` names, or one of the task that it names."""
-    target = load_object(text)
+    target = load_object_and_call(text)
     if isinstance(target, Task):
         novelty = find_part("--estimator", estimator or RECOMMENDED, "estimator", "preset")
         return NoveltySearch(target, novelty.load()())
@@ -72,9 +72,9 @@ def load_search(text: str, estimator: str | None = None) -> NoveltySearch:
     return target
 
 
-def load_object(text: str) -> Any:
+def load_object_and_call(text: str) -> Any:
     """What `module:object` names, of which the code is run; of a function or class its result."""
-    check_module_exists(text)
+    enable_import_and_check_module(text)
     try:
         target = pkgutil.resolve_name(text)
     except AttributeError as error:
@@ -127,7 +127,9 @@ def open_workers(
 
 
 @contextlib.contextmanager
-def suggest_resume_command(out: Path, searches: Sequence[str] = ()) -> Generator[None, None, None]:
+def add_resume_command_to_errors(
+    out: Path, searches: Sequence[str] = ()
+) -> Generator[None, None, None]:
     """Within the block an interrupt, or an error of the task, names the command that goes on."""
     words = ["brns", "resume", str(out)]
     for text in searches:
@@ -138,13 +140,13 @@ def suggest_resume_command(out: Path, searches: Sequence[str] = ()) -> Generator
     except RecordError:
         raise
     except Exception as error:
-        if find_run_or_children(out):
+        if list_run_or_child_runs(out):
             note = "Finished generations are saved. Once this is mended, go on with"
             error.add_note(f"{note}: {command}")
         raise
     except KeyboardInterrupt:
         message = "Stopped before anything was saved; run the command again."
-        if find_run_or_children(out):
+        if list_run_or_child_runs(out):
             message = f"Stopped; all finished generations are saved. Go on with: {command}"
         raise KeyboardInterrupt(message) from None
 
@@ -152,7 +154,7 @@ def suggest_resume_command(out: Path, searches: Sequence[str] = ()) -> Generator
 def load_records(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
     """The runs in these directories, with those of the searches given that made them."""
     compilation_cache.enable_compilation_cache()
-    user_searches = [load_search(text) for text in searches or ()]
+    user_searches = [load_or_make_user_search(text) for text in searches or ()]
     return [
         _attach_search(record, user_searches)
         for directory in directories

@@ -48,7 +48,7 @@ class MethodResult(NamedTuple):
     milliseconds: float
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
-    def covered_at_run_fraction(self, fraction: float) -> Float[np.ndarray, " s"]:
+    def count_cells_covered_at_run_fraction(self, fraction: float) -> Float[np.ndarray, " s"]:
         """The cells covered by each seed after a fraction of the run, one of POINTS."""
         return self.covered[:, POINTS.index(fraction)]
 
@@ -82,7 +82,7 @@ def run_method(
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
     if peer:
-        steps = _iterate_peer_offspring_and_states(peer, search, world, seeds, states)
+        steps = _iterate_peer_offspring_without_states(peer, search, world, seeds, states)
     else:
         steps = _iterate_search_offspring_and_states(search, generations, seeds, states, batches)
     with contextlib.closing(steps):
@@ -100,7 +100,7 @@ def run_method(
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
     unknown = (np.nan, np.nan)
     eta, kappa = np.array(
-        [unknown if peer else _mean_eta_and_kappa_share(matrix) for matrix in q]
+        [unknown if peer else _average_eta_and_kappa_share_of_q(matrix) for matrix in q]
     ).T
     return MethodResult(
         covered=np.array(covered, np.float64)[find_generations_at_fractions(generations)].T,
@@ -128,7 +128,7 @@ def _iterate_search_offspring_and_states(
             yield offspring, [state for state, _ in after]
 
 
-def _iterate_peer_offspring_and_states(
+def _iterate_peer_offspring_without_states(
     peer: Peer, search: NoveltySearch, world: World, seeds: list[int], states: list[SearchState]
 ) -> Generator[_Step, None, None]:
     begun = zip(seeds, states, strict=True)
@@ -142,7 +142,7 @@ def _find_visited_of_each_seed(cells: Cells, individuals: Population) -> Bool[Ar
     return jax.vmap(cells.find_visited_cells)(individuals)
 
 
-def _mean_eta_and_kappa_share(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
+def _average_eta_and_kappa_share_of_q(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
     ratio, at_birth = cycling.compute_eta(q), np.diag(q)[:, None]
     finite = ratio[np.isfinite(ratio)]
     share = cycling.compute_kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)

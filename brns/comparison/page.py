@@ -20,7 +20,7 @@ from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
 from brns.metrics.measures import compute_mean_and_deviation
-from brns.pictures.lines import Line, draw_lines
+from brns.pictures.lines import Line, draw_lines_and_describe_bands
 from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     WIDTHS,
@@ -38,7 +38,7 @@ COLUMNS = 4
 """panels of the picture side by side"""
 
 
-def resolve_page_path(out: Path) -> Path:
+def check_page_path_beside_folder(out: Path) -> Path:
     """Where the page is, beside the folder OUT; a `ValueError` where that is another page."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
@@ -46,9 +46,9 @@ def resolve_page_path(out: Path) -> Path:
     return page
 
 
-def write_page(comparison: Comparison) -> None:
+def write_page_figure_and_csv(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
-    out, page = comparison.out, resolve_page_path(comparison.out)
+    out, page = comparison.out, check_page_path_beside_folder(comparison.out)
     write_bytes(out / "runs.csv", format_csv(comparison.rows).encode())
     figure = draw_comparison(comparison.worlds, comparison.results)
     save(figure, out / "comparison.png", dpi=75)
@@ -102,7 +102,7 @@ def _format_share_of_reference_table(comparison: Comparison, fraction: float) ->
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.results.items():
         mean, deviation, _ = compute_mean_and_deviation(
-            facts[comparison.reference].covered_at_run_fraction(fraction).tolist()
+            facts[comparison.reference].count_cells_covered_at_run_fraction(fraction).tolist()
         )
         cells = [name, f"{mean:.0f} ± {deviation:.0f}"]
         for row in comparison.verdicts:
@@ -174,7 +174,7 @@ def draw_comparison(
                 generations = np.array(find_generations_at_fractions(world.generations))[finite]
                 evaluations = world.population_size + world.offspring_size * generations
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
-            notes[name] = draw_lines(ax, lines, most=1.0)
+            notes[name] = draw_lines_and_describe_bands(ax, lines, most=1.0)
             ax.set_title(name)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)

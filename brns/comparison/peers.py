@@ -200,7 +200,7 @@ def iterate_peer_offspring(
     solutions = (np.asarray(founders.genotype) - low) / width
     for archive in {scheduler.archive, scheduler.result_archive}:
         archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
-    evaluated = _evaluate_jit if task.traceable else _evaluate
+    evaluated = _evaluate_jit if task.traceable else _evaluate_as_population
     for number in itertools.count(1):
         solutions = 1 - np.abs(1 - np.mod(scheduler.ask(), 2))
         genotypes = jnp.asarray(low + width * solutions, jnp.float32)
@@ -228,7 +228,7 @@ def _make_peer_config(
     )
 
 
-def _evaluate(
+def _evaluate_as_population(
     task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""], number: Int[Array, ""]
 ) -> Population:
     n = len(genotypes)
@@ -236,5 +236,5 @@ def _evaluate(
     return make_individuals(genotypes, evaluation, number * n, number)
 
 
-_evaluate_jit = deterministic_jit(_evaluate)
+_evaluate_jit = deterministic_jit(_evaluate_as_population)
 """for a task that is JAX code"""

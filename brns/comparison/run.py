@@ -19,7 +19,11 @@ from pydantic_core import to_json
 from brns.comparison import page
 from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
-from brns.comparison.statistics import Comparison, compare_to_reference, explain_too_few_seeds
+from brns.comparison.statistics import (
+    Comparison,
+    compare_to_reference_by_world,
+    explain_too_few_seeds,
+)
 from brns.comparison.worlds import SUITE, Cells, World, make_world_of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
@@ -102,7 +106,7 @@ def compare(
     if isinstance(what, Task):
         what = NoveltySearch(what)
     worlds, out = _find_worlds(what, generations, cells), expand_home(out)
-    page.resolve_page_path(out)
+    page.check_page_path_beside_folder(out)
     methods = _make_methods(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)
@@ -130,9 +134,9 @@ def compare(
         out=out,
         mutation=_describe_operators(jobs, mutations or {}),
         provenance=group_by_provenance(answers),
-        verdicts=compare_to_reference(results, reference),
+        verdicts=compare_to_reference_by_world(results, reference),
     )
-    page.write_page(comparison)
+    page.write_page_figure_and_csv(comparison)
     return comparison
 
 

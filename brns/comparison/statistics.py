@@ -49,7 +49,7 @@ class Verdict(NamedTuple):
         return {"higher": "better", "lower": "worse"}.get(verdict, verdict)
 
 
-def compare_to_reference(
+def compare_to_reference_by_world(
     results: Mapping[str, Mapping[str, MethodResult]], reference: str
 ) -> list[Verdict]:
     """Every method against the reference in every world, at every fraction of the run, with p
@@ -59,10 +59,10 @@ def compare_to_reference(
     for fraction in FRACTIONS:
         raw, tests = [], []
         for world, methods in results.items():
-            theirs = methods[reference].covered_at_run_fraction(fraction)
+            theirs = methods[reference].count_cells_covered_at_run_fraction(fraction)
             for method, facts in methods.items():
                 if method != reference:
-                    ours = facts.covered_at_run_fraction(fraction)
+                    ours = facts.count_cells_covered_at_run_fraction(fraction)
                     mean, deviation, _ = compute_mean_and_deviation((ours / theirs.mean()).tolist())
                     raw.append((world, method, fraction, mean, deviation))
                     tests.append(compare_paired(ours, theirs))
@@ -132,7 +132,9 @@ class Comparison(NamedTuple):
         for world, methods in self.results.items():
             for method, facts in methods.items():
                 measures = {
-                    f"coverage_{round(100 * point)}": facts.covered_at_run_fraction(point)
+                    f"coverage_{round(100 * point)}": facts.count_cells_covered_at_run_fraction(
+                        point
+                    )
                     for point in POINTS
                 }
                 for name in ("first_solved", "eta", "kappa"):
@@ -179,7 +181,8 @@ class Comparison(NamedTuple):
         lines = [["method", "coverage, evaluated", ratio, *of_worlds, outcome]]
         for method in self.results[worlds[0]]:
             cells = {
-                name: self.results[name][method].covered_at_run_fraction(1.0) for name in worlds
+                name: self.results[name][method].count_cells_covered_at_run_fraction(1.0)
+                for name in worlds
             }
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
@@ -198,7 +201,9 @@ class Comparison(NamedTuple):
         ]
         pairs = []
         for name, ours in cells.items():
-            pairs.append((ours, self.results[name][self.reference].covered_at_run_fraction(1.0)))
+            pairs.append(
+                (ours, self.results[name][self.reference].count_cells_covered_at_run_fraction(1.0))
+            )
         share = f"{np.mean([row.share for row in ends]):.2f}"
         if len(self.seeds) > 1:
             share += " ({:.2f} to {:.2f})".format(*bootstrap_share_interval(pairs))

@@ -53,7 +53,7 @@ class Cells(NamedTuple):
     """how the reachable cells were counted"""
     place: Position = select_last_two_dimensions
 
-    def find_cell_indices(self, population: Population) -> Int[Array, " n"]:
+    def find_nearest_cell_indices(self, population: Population) -> Int[Array, " n"]:
         """The number of each individual's cell.
 
         Args:
@@ -77,7 +77,11 @@ class Cells(NamedTuple):
             One bool a cell.
         """
         somewhere = jnp.isfinite(population.descriptor).all(axis=1)
-        return jnp.zeros(self.side**2, bool).at[self.find_cell_indices(population)].max(somewhere)
+        return (
+            jnp.zeros(self.side**2, bool)
+            .at[self.find_nearest_cell_indices(population)]
+            .max(somewhere)
+        )
 
 
 class World(NamedTuple):
@@ -197,7 +201,7 @@ def world(name: str) -> World:
             f"{name!r}{suggest_name(name, names)}"
         )
     search = make_search(name)
-    cells = _make_cells_over_box(search.task)
+    cells = _make_cells_over_last_two_dimensions(search.task)
     return make_world_of_task(search.task, search.population_size, 200, cells)._replace(name=name)
 
 
@@ -213,11 +217,11 @@ def make_world_of_task(
             "where an individual lies: cells=brns.comparison.worlds.Cells(low, high, side, "
             "reachable, counted, place)"
         )
-    name, cells = type(task).__name__, cells or _make_cells_over_box(task)
+    name, cells = type(task).__name__, cells or _make_cells_over_last_two_dimensions(task)
     return World(name, name, "report", lambda: task, population_size, generations, cells)
 
 
-def _make_cells_over_box(task: Task) -> Cells:
+def _make_cells_over_last_two_dimensions(task: Task) -> Cells:
     """Cells over the last two dimensions of the behavior's box."""
     space = task.behavior_space
     (x, y), (right, top) = space.low[-2:].tolist(), space.high[-2:].tolist()

@@ -31,7 +31,9 @@ class Box(eqx.Module):
 
     def __init__(self, low: Any, high: Any):
         low, high = (
-            np.atleast_1d(np.asarray(as_real_array(name, bound, "a box needs"), np.float32))
+            np.atleast_1d(
+                np.asarray(as_array_and_check_real(name, bound, "a box needs"), np.float32)
+            )
             for name, bound in (("low", low), ("high", high))
         )
         if low.ndim != 1 or low.shape != high.shape or not low.size:
@@ -80,7 +82,7 @@ def is_within_numeric_range(points: Float[np.ndarray, "n d"], box: Box) -> Bool[
     return np.all((points >= least) & (points <= largest), axis=1)
 
 
-def as_real_array(name: str, values: Any, error_start: str) -> Any:
+def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
     """Values of NumPy, JAX or any other kind as an array of real numbers; a `ValueError`, which
     begins with `error_start` and the name, where they are none or no array.
     """

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from brns.core.box import as_real_array
+from brns.core.box import as_array_and_check_real
 from brns.core.contracts import Task
 from brns.core.population import Evaluation
 
@@ -19,10 +19,10 @@ def as_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
     must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
         raise ValueError(f"{must} a brns.Evaluation; got {type(evaluation).__name__}")
-    columns = {"descriptor": as_real_array("descriptor", evaluation.descriptor, must)}
+    columns = {"descriptor": as_array_and_check_real("descriptor", evaluation.descriptor, must)}
     for name, default in Evaluation._field_defaults.items():
         value = getattr(evaluation, name)
-        column = as_real_array(name, default if value is None else value, must)
+        column = as_array_and_check_real(name, default if value is None else value, must)
         columns[name] = column if column.ndim else jnp.full(n, column)
     for name, column in columns.items():
         shape = (n, task.behavior_space.dimension) if name == "descriptor" else (n,)
@@ -45,7 +45,9 @@ def name_function_or_class(part: Any) -> str:
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
     """Refuse what a part gave where it has another shape, or is no array of real numbers."""
-    array = as_real_array("an array", actual, f"{name} ({name_function_or_class(part)}) must give")
+    array = as_array_and_check_real(
+        "an array", actual, f"{name} ({name_function_or_class(part)}) must give"
+    )
     if array.shape != expected:
         got = f"{name_function_or_class(part)} gave {array.shape}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")

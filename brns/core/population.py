@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from brns.core.box import as_real_array
+from brns.core.box import as_array_and_check_real
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Population(NamedTuple):
         Raises:
             ValueError: for descriptors of another shape.
         """
-        numbers = as_real_array("descriptors", descriptors, "a population needs")
+        numbers = as_array_and_check_real("descriptors", descriptors, "a population needs")
         descriptor = jnp.asarray(numbers, jnp.float32)
         if descriptor.ndim != 2:
             raise ValueError(

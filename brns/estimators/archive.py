@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
 from brns.core.population import concatenate_populations, take_rows
 from brns.estimators.neighbours import References, nearest_squared_distances
@@ -66,7 +66,7 @@ class ArchiveKNN(eqx.Module):
 
     def __check_init__(self):
         check_setting_types(self)
-        check_settings(
+        check_settings_obey_rules(
             self,
             k=(self.k >= 1, "at least 1"),
             additions=(
@@ -80,7 +80,7 @@ class ArchiveKNN(eqx.Module):
         )
 
     @property
-    def chooses_by_novelty(self) -> bool:
+    def needs_novelty_to_add_or_remove(self) -> bool:
         """Whether novelty says who enters or leaves."""
         by_rank = self.entry == "most_novel" or self.removal == "least_novel"
         return by_rank or self.threshold is not None
@@ -166,7 +166,7 @@ class PopulationKNN(eqx.Module):
 
     def __check_init__(self):
         check_setting_types(self)
-        check_settings(self, k=(self.k >= 1, "at least 1"))
+        check_settings_obey_rules(self, k=(self.k >= 1, "at least 1"))
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is remembered; see `NoveltyEstimator.init`."""

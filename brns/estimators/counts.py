@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
 from brns.core.population import concatenate_populations
 from brns.estimators.cones import Cones, draw_cone_hashes, hash_projections_to_cones
@@ -18,7 +18,7 @@ from brns.estimators.features import (
     check_have_learned,
     check_mergeable,
     draw_axis_subsets,
-    fit_frame_to_founders,
+    fit_frame_to_founders_once,
     frame_from_box,
     mask_not_learned,
 )
@@ -137,7 +137,7 @@ class VisitCounts(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         finest, coarsest = self.cell_sizes
-        check_settings(
+        check_settings_obey_rules(
             self,
             grids=(self.grids is None or self.grids >= 1, "at least 1, or None"),
             rows=(
@@ -160,7 +160,7 @@ class VisitCounts(eqx.Module):
         axes = min(d, self.grid_dims)
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
         cones = int(total * self.cones) if d > FEW else 0
-        direction = _draw_directions(turn, d)
+        direction = _draw_integer_directions(turn, d)
         directions = direction.shape[0] * direction.shape[2]
         turns = max(1, directions // d)
         number = jnp.arange(total - cones, dtype=jnp.int32)
@@ -209,7 +209,7 @@ class VisitCounts(eqx.Module):
         )
         return state._replace(newest=jnp.max(generation.offspring.born))
 
-    def start_island(self, state: Counts) -> Counts:
+    def start_empty_island(self, state: Counts) -> Counts:
         """A state that has counted nothing, with the grids of `state`: islands' can be merged.
 
         It begins a new search, or goes on with the one that `state` is from, whose population does
@@ -227,8 +227,8 @@ class VisitCounts(eqx.Module):
         """What several searches have visited: counts are added, whatever the order.
 
         Args:
-            states: of searches that began from `start_island(state)` or from one another, each at a
-                generation of its own.
+            states: of searches that began from `start_empty_island(state)` or from one another,
+                each at a generation of its own.
             ancestor: the state from which all of them went on; what it holds counts once.
 
         Returns:
@@ -238,7 +238,7 @@ class VisitCounts(eqx.Module):
             ValueError: where states do not share grids and scale, or one has learned nothing.
         """
         check_have_learned(states, ancestor)
-        common = self.start_island(states[0]) if ancestor is None else ancestor
+        common = self.start_empty_island(states[0]) if ancestor is None else ancestor
         everyone = [*states, common]
         check_mergeable([(state.grids, state.frame, state.visits.shape) for state in everyone])
         gains = [self.subtract(state, common) for state in states]
@@ -301,7 +301,7 @@ class VisitCounts(eqx.Module):
     def _add_new_visits(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
         new = mask_not_learned(state.seen, state.newest, population).astype(jnp.int32)
-        state = state._replace(frame=fit_frame_to_founders(state.frame, population))
+        state = state._replace(frame=fit_frame_to_founders_once(state.frame, population))
         counters = self._find_counter_indices(state, population.descriptor)
         visits = state.visits.at[counters].add(new, mode="promise_in_bounds")
         seen = state.seen + jnp.sum(new, dtype=jnp.int32)
@@ -313,7 +313,9 @@ class VisitCounts(eqx.Module):
         """Where each descriptor's cell is counted, in each grid; the same in every batch."""
         frame, grids = state.frame, state.grids
         scales = jax.lax.optimization_barrier(self._compute_axis_and_cell_lengths(state))
-        along = _project((descriptors - frame.center) * scales.box, grids.direction)
+        along = _project_on_coordinates_and_directions(
+            (descriptors - frame.center) * scales.box, grids.direction
+        )
 
         def hash_cells(grid: tuple[Array, ...]) -> UInt32[Array, " n"]:
             # Axis by axis, so that the compiler makes one loop over behaviors of it.
@@ -327,7 +329,7 @@ class VisitCounts(eqx.Module):
         mixed = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
         if len(grids.cones.axis):
             cones = hash_projections_to_cones(
-                grids.cones, along, scales.unit, _measure_founders_spread(frame) / 3**0.5
+                grids.cones, along, scales.unit, _compute_relative_founders_spread(frame) / 3**0.5
             )
             mixed = jnp.concatenate([mixed, cones])
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
@@ -342,7 +344,7 @@ class VisitCounts(eqx.Module):
         finest, coarsest = axes * self.cell_sizes[0], self.cell_sizes[1]
         even = (np.arange(total) + 0.5) / total
         size = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
-        narrow = _measure_founders_spread(frame)
+        narrow = _compute_relative_founders_spread(frame)
         narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
         turns = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
         size *= narrower[turns[np.arange(total) // 2 % len(turns)]]
@@ -353,7 +355,7 @@ class VisitCounts(eqx.Module):
         return Scales(box, UNIT * LIMB / length, cells, grids.shift / cells)
 
 
-def _project(
+def _project_on_coordinates_and_directions(
     points: Float[Array, "n d"], direction: Int16[Array, "blocks rows columns"]
 ) -> Float[Array, "axes n"]:
     """Where points, in half boxes, are along each coordinate and each direction; never rounded
@@ -373,12 +375,12 @@ def _project(
     return jnp.concatenate(along, axis=1).T
 
 
-def _measure_founders_spread(frame: Frame) -> Float[Array, ""]:
+def _compute_relative_founders_spread(frame: Frame) -> Float[Array, ""]:
     """The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times."""
     return jnp.minimum(frame.scale / 3**0.5, 1.0)
 
 
-def _draw_directions(key: Key[Array, ""], d: int) -> Int16[Array, "blocks rows columns"]:
+def _draw_integer_directions(key: Key[Array, ""], d: int) -> Int16[Array, "blocks rows columns"]:
     """Random directions in small integers, at right angles in blocks of d where there are d."""
     if d <= DIRECTIONS:
         normal = jax.random.normal(key, (DIRECTIONS // d, d, d), jnp.float32)

@@ -15,7 +15,7 @@ BIAS = 0.3
 WIDEST_LAYER = 2**15  # the square is the number of its weights
 
 
-def init_weights(
+def init_weights_and_count_outputs(
     encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]
 ) -> tuple[PyTree, int]:
     """The weights of an encoder of the user's own, and the number of its outputs; a `ValueError`
@@ -30,21 +30,23 @@ def init_weights(
         raise ValueError(
             f"an encoder must map descriptors (n, {d}) to outputs (n, m); (2, {d}) gave {outputs}"
         )
-    return eqx.filter(network, _is_weight), outputs.shape[1]
+    return eqx.filter(network, _is_jax_array), outputs.shape[1]
 
 
 def build_encoder(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
-    """The user's encoder with the weights that `init_weights` gave, of the same depth."""
+    """The user's encoder with the weights that `init_weights_and_count_outputs` gave, of the same
+    depth.
+    """
     others = []
 
     def append_non_weights(key: Key[Array, ""]) -> None:
-        others.append(eqx.filter(encoder(key, depth), _is_weight, inverse=True))
+        others.append(eqx.filter(encoder(key, depth), _is_jax_array, inverse=True))
 
     jax.eval_shape(append_non_weights, jax.random.key(0))  # whose weights nobody needs
     return eqx.combine(weights, others[0])
 
 
-def _is_weight(leaf: Any) -> bool:
+def _is_jax_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array)
 
 

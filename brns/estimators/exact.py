@@ -10,17 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
 from brns.core.population import concatenate_populations
 from brns.estimators import cpu
-from brns.estimators.encoder import WIDEST_LAYER, build_encoder, init_weights
+from brns.estimators.encoder import WIDEST_LAYER, build_encoder, init_weights_and_count_outputs
 from brns.estimators.features import (
     Cosines,
     Frame,
     check_have_learned,
     check_mergeable,
-    fit_frame_to_founders,
+    fit_frame_to_founders_once,
     frame_from_box,
     mask_not_learned,
     normalize_descriptors,
@@ -84,7 +84,7 @@ class ExactRecognition(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         low, high = self.frequencies
-        check_settings(
+        check_settings_obey_rules(
             self,
             size=(
                 2 <= self.size <= WIDEST_LAYER and self.size % 2 == 0,
@@ -110,7 +110,7 @@ class ExactRecognition(eqx.Module):
         if self.encoder is None:
             features, m = Cosines(d, self.size, *self.frequencies, key), self.size
         else:
-            features, m = init_weights(self.encoder, d, DEPTH, key)
+            features, m = init_weights_and_count_outputs(self.encoder, d, DEPTH, key)
             self._check_feature_norm(self.encoder, d)
         return ExactState(features, frame_from_box(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
 
@@ -129,8 +129,8 @@ class ExactRecognition(eqx.Module):
 
         It counts all that was learned, and whoever of the population is not learned yet.
         """
-        state = state._replace(frame=fit_frame_to_founders(state.frame, population))
-        rows, _ = self._project_and_mask_new(state, population)
+        state = state._replace(frame=fit_frame_to_founders_once(state.frame, population))
+        rows, _ = self._project_features_and_mask_new(state, population)
         return compute_posterior_variance(
             self.embed(state, descriptors) @ state.root.T, rows, self.regularization
         )
@@ -144,16 +144,18 @@ class ExactRecognition(eqx.Module):
         # so that the compiler does the work for both once.
         everyone = concatenate_populations(generation.parents, generation.offspring)
         if self.forgetting < 1:
-            state = state._replace(root=decay_inverse_root(state.root, self.forgetting))
-        state = state._replace(frame=fit_frame_to_founders(state.frame, everyone))
-        rows, new = self._project_and_mask_new(state, everyone)
+            state = state._replace(
+                root=decay_inverse_root_toward_prior(state.root, self.forgetting)
+            )
+        state = state._replace(frame=fit_frame_to_founders_once(state.frame, everyone))
+        rows, new = self._project_features_and_mask_new(state, everyone)
         return state._replace(
             root=update_inverse_root(state.root, rows, self.regularization),
             seen=state.seen + jnp.sum(new),
             newest=jnp.max(generation.offspring.born),
         )
 
-    def _project_and_mask_new(
+    def _project_features_and_mask_new(
         self, state: ExactState, population: Population
     ) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
         r"""$R \phi$ of who is not learned yet, zeros for others; and who that is."""
@@ -163,7 +165,7 @@ class ExactRecognition(eqx.Module):
         )
         return jnp.where(new[:, None], rows, 0.0), new
 
-    def start_island(self, state: ExactState) -> ExactState:
+    def start_empty_island(self, state: ExactState) -> ExactState:
         """A state that has seen nothing, with the features and the scale of `state`:
         those of islands can be merged.
 
@@ -186,8 +188,8 @@ class ExactRecognition(eqx.Module):
         Computed in float64.
 
         Args:
-            states: of searches that began from `start_island(state)` or from one another, each at a
-                generation of its own.
+            states: of searches that began from `start_empty_island(state)` or from one another,
+                each at a generation of its own.
             ancestor: the state from which all of them went on; what it holds counts once. By
                 default they share $\lambda I$ alone.
 
@@ -203,7 +205,7 @@ class ExactRecognition(eqx.Module):
                 "what states have in common fades with forgetting < 1; leave out `ancestor`"
             )
         check_have_learned(states, ancestor)
-        common = self.start_island(states[0]) if ancestor is None else ancestor
+        common = self.start_empty_island(states[0]) if ancestor is None else ancestor
         everyone = [*states, common]
         check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])
         precision = _compute_precision_matrix(common)
@@ -244,7 +246,7 @@ def compute_posterior_variance(
     It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q
     Q^\top z|^2$.
     """
-    basis, triangle = _factorize_by_qr(seen, regularization)
+    basis, triangle = _factorize_into_basis_and_triangle(seen, regularization)
     along = rows if basis is None else rows @ basis
     novelty = regularization * jnp.sum(cpu.solve_transposed(triangle, along.T) ** 2, axis=0)
     return novelty if basis is None else novelty + jnp.sum((rows - along @ basis.T) ** 2, axis=1)
@@ -258,13 +260,13 @@ def update_inverse_root(
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
     """
-    basis, triangle = _factorize_by_qr(projected_features, regularization)
+    basis, triangle = _factorize_into_basis_and_triangle(projected_features, regularization)
     along = root if basis is None else basis.T @ root
     shorter = math.sqrt(regularization) * cpu.solve_transposed(triangle, along)
     return shorter if basis is None else root + basis @ (shorter - along)
 
 
-def _factorize_by_qr(
+def _factorize_into_basis_and_triangle(
     seen: Float[Array, "n m"], regularization: float
 ) -> tuple[Float[Array, "m n"] | None, Float[Array, "k k"]]:
     r"""Orthonormal Q and upper triangular C:
@@ -280,7 +282,9 @@ def _factorize_by_qr(
     return basis, cpu.triangle(jnp.concatenate([math.sqrt(regularization) * jnp.eye(n), inner.T]))
 
 
-def decay_inverse_root(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
+def decay_inverse_root_toward_prior(
+    root: Float[Array, "m m"], forgetting: float
+) -> Float[Array, "m m"]:
     r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$, of which $\gamma$
     is left.
 

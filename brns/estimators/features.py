@@ -44,7 +44,7 @@ def frame_from_box(space: Box) -> Frame:
     )
 
 
-def fit_frame_to_founders(frame: Frame, population: Population) -> Frame:
+def fit_frame_to_founders_once(frame: Frame, population: Population) -> Frame:
     """Center and scale taken, once, from the founders: their mean,
     and three times their root mean variance.
 
@@ -139,7 +139,8 @@ def check_mergeable(shared: Sequence[PyTree]) -> None:
         if not eqx.tree_equal(shared[0], each):
             raise ValueError(
                 f"merged states must share features, box and scale; the first and number {number} "
-                "do not. Begin the others from estimator.start_island(state) of an updated state"
+                "do not. Begin the others from estimator.start_empty_island(state) of an updated "
+                "state"
             )
 
 

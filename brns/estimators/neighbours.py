@@ -65,21 +65,23 @@ def squared_distances(
 ) -> Float[Array, "m n"]:
     """The squared distance between every point and every query, from their differences."""
 
-    def add(total, q, p):
+    def add_squared_differences(total, q, p):
         for i in range(q.shape[0]):
             total = total + (p[:, i, None] - q[i]) ** 2
         return total
 
-    def add_next(i, total):
+    def add_next_block_of_axes(i, total):
         part = i * UNROLLED
         q = jax.lax.dynamic_slice_in_dim(queries, part, UNROLLED, axis=0)
-        return add(total, q, jax.lax.dynamic_slice_in_dim(points, part, UNROLLED, axis=1))
+        return add_squared_differences(
+            total, q, jax.lax.dynamic_slice_in_dim(points, part, UNROLLED, axis=1)
+        )
 
     d = queries.shape[0]
     rest = d - d % UNROLLED
-    total = add(
+    total = add_squared_differences(
         jnp.zeros((points.shape[0], queries.shape[1]), jnp.float32),
         queries[rest:],
         points[:, rest:],
     )
-    return jax.lax.fori_loop(0, d // UNROLLED, add_next, total) if rest else total
+    return jax.lax.fori_loop(0, d // UNROLLED, add_next_block_of_axes, total) if rest else total

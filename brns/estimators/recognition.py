@@ -9,10 +9,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
 from brns.core.population import concatenate_populations
-from brns.estimators.encoder import WIDEST_LAYER, Encoder, build_encoder, init_weights
+from brns.estimators.encoder import (
+    WIDEST_LAYER,
+    Encoder,
+    build_encoder,
+    init_weights_and_count_outputs,
+)
 
 
 class RecognitionState(NamedTuple):
@@ -83,7 +88,7 @@ class BehaviorRecognition(eqx.Module):
 
     def __check_init__(self):
         check_setting_types(self)
-        check_settings(
+        check_settings_obey_rules(
             self,
             embedding=(
                 self.embedding is None or 1 <= self.embedding <= WIDEST_LAYER,
@@ -107,8 +112,8 @@ class BehaviorRecognition(eqx.Module):
         """
         d = space.dimension
         key_target, key_predictor, key_diverge = jax.random.split(key, 3)
-        target, e = self._init_encoder(d, self.depths[0], key_target)
-        predictor, outputs = self._init_encoder(d, self.depths[1], key_predictor)
+        target, e = self._init_weights_and_count_outputs(d, self.depths[0], key_target)
+        predictor, outputs = self._init_weights_and_count_outputs(d, self.depths[1], key_predictor)
         if e != outputs:
             raise ValueError(
                 f"both encoders must embed in one space: xi* has {e} outputs and xi1 has {outputs}"
@@ -124,7 +129,7 @@ class BehaviorRecognition(eqx.Module):
         self, state: RecognitionState, descriptors: Float[Array, "n d"]
     ) -> Float[Array, "n e"]:
         """xi*(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
-        return self._build_encoder(state.target, 0)(_scale_inputs(state, descriptors))
+        return self._build_target_or_predictor(state.target, 0)(_scale_inputs(state, descriptors))
 
     def score(
         self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
@@ -135,7 +140,7 @@ class BehaviorRecognition(eqx.Module):
         """
         points = _scale_inputs(state, descriptors)
         return self._compute_error(
-            state.predictor, points, self._build_encoder(state.target, 0)(points)
+            state.predictor, points, self._build_target_or_predictor(state.target, 0)(points)
         )
 
     def update(
@@ -150,13 +155,15 @@ class BehaviorRecognition(eqx.Module):
         predictor = jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
         return state._replace(predictor=predictor, optimiser=optimiser)
 
-    def _init_encoder(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
+    def _init_weights_and_count_outputs(
+        self, d: int, depth: int, key: Key[Array, ""]
+    ) -> tuple[PyTree, int]:
         """The weights of a new encoder, and the number of its outputs."""
         if self.encoder is None:
             e = 2 * d if self.embedding is None else self.embedding
             width = 3 * d if self.width is None else self.width
             return Encoder(d, e, width, depth, self.initialisation, key), e
-        weights, e = init_weights(self.encoder, d, depth, key)
+        weights, e = init_weights_and_count_outputs(self.encoder, d, depth, key)
         if not all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(weights)):
             raise ValueError(
                 "an encoder's JAX arrays are its weights and hold floats; make its constants "
@@ -164,7 +171,7 @@ class BehaviorRecognition(eqx.Module):
             )
         return weights, e
 
-    def _build_encoder(self, weights: PyTree, number: int) -> Callable[..., Any]:
+    def _build_target_or_predictor(self, weights: PyTree, number: int) -> Callable[..., Any]:
         """xi* (number 0) or xi1 (1) with these weights."""
         return (
             weights
@@ -202,7 +209,7 @@ class BehaviorRecognition(eqx.Module):
         """The weights after `epochs` passes over D, in batches of equal size."""
         descriptors, present, usual = self._select_training_descriptors(generation)
         points = _scale_inputs(state, descriptors)
-        embedding = self._build_encoder(state.target, 0)(
+        embedding = self._build_target_or_predictor(state.target, 0)(
             points
         )  # so that xi* is never evaluated twice on one of them
         # The offspring are cut into as few batches as `batch` allows;
@@ -211,11 +218,11 @@ class BehaviorRecognition(eqx.Module):
         total, count = len(points), jnp.sum(present)
         steps = (count + rows - 1) // rows
 
-        def shuffled() -> Int[Array, "epochs total"]:
+        def shuffle_present_rows() -> Int[Array, "epochs total"]:
             ranks = jnp.where(present, jax.random.uniform(key, (self.epochs, total)), 2.0)
             return jnp.argsort(ranks, axis=1)
 
-        def order_present_rows() -> Int[Array, "epochs total"]:
+        def list_present_rows_unshuffled() -> Int[Array, "epochs total"]:
             order = jnp.flatnonzero(present, size=total, fill_value=0)
             return jnp.broadcast_to(order, (self.epochs, total))
 
@@ -226,7 +233,7 @@ class BehaviorRecognition(eqx.Module):
 
         # In a single batch the order of the rows changes nothing,
         # and drawing one is a fifth of the cost at d = 2.
-        orders = jax.lax.cond(steps > 1, shuffled, order_present_rows)
+        orders = jax.lax.cond(steps > 1, shuffle_present_rows, list_present_rows_unshuffled)
         orders = jnp.pad(orders, ((0, 0), (0, -total % rows)))
 
         def descend(i, carry):
@@ -249,7 +256,7 @@ class BehaviorRecognition(eqx.Module):
         """Gradient ascent on M over uniform behaviors, so that xi1 starts far from xi*."""
         adam, target = (
             optax.adam(self.divergence_learning_rate),
-            self._build_encoder(state.target, 0),
+            self._build_target_or_predictor(state.target, 0),
         )
 
         def negative_mean_error(predictor, points):
@@ -274,7 +281,9 @@ class BehaviorRecognition(eqx.Module):
         r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$ of points and their target
         embeddings.
         """
-        return jnp.sum((self._build_encoder(predictor, 1)(points) - embedding) ** 2, axis=-1)
+        return jnp.sum(
+            (self._build_target_or_predictor(predictor, 1)(points) - embedding) ** 2, axis=-1
+        )
 
 
 def _scale_inputs(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

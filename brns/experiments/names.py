@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from brns.experiments.paper import make_search
 from brns.search import NoveltySearch
-from brns.settings.configuration import settings
+from brns.settings.configuration import find_setting_types_and_meanings
 from brns.settings.differences import find_changed_settings
 from brns.settings.parts import CLASSES, parts
 from brns.tasks.chunked import unwrap_task
@@ -20,7 +20,9 @@ class NameAndChanges(NamedTuple):
     """the settings that `--set` changes, with their values"""
 
 
-def name_search_and_changes(search: NoveltySearch, estimator: str | None = None) -> NameAndChanges:
+def find_names_and_changed_settings(
+    search: NoveltySearch, estimator: str | None = None
+) -> NameAndChanges:
     """What the command line, figures and tables call a search, and the settings in which it differs
     from the search of these names. Its estimator goes by the name that it was given, or else by
     that of the preset or class that it is.
@@ -43,7 +45,7 @@ def name_search_and_changes(search: NoveltySearch, estimator: str | None = None)
     changed = find_changed_settings(dataclasses.replace(search, task=task), other)
     changed.pop("estimator", None)  # its name says it
     if not world:
-        can_be_set = settings(type(task))
+        can_be_set = find_setting_types_and_meanings(type(task))
         changed |= {
             f"task.{name}": value
             for name, value in find_changed_settings(task).items()

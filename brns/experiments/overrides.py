@@ -8,7 +8,7 @@ from typing import Any
 import equinox as eqx
 
 from brns.search import NoveltySearch
-from brns.settings.configuration import configure, settings
+from brns.settings.configuration import configure, find_setting_types_and_meanings
 from brns.settings.parts import PARTS, PLACES, SettingsError, find_part
 from brns.tasks.chunked import Chunked, unwrap_task
 
@@ -47,9 +47,9 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             )
     for place, values in overrides.items():
         part = getattr(search, place) if place else search
-        known = settings(type(part))
+        known = find_setting_types_and_meanings(type(part))
         for name in [name for name in values if name not in known]:
-            if hint := _suggest_setting(search, place, name, values[name]):
+            if hint := _suggest_other_places_of_setting(search, place, name, values[name]):
                 problems.append(hint)
                 del values[name]
         try:
@@ -65,20 +65,26 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
     return search
 
 
-def _suggest_setting(search: NoveltySearch, place: str, name: str, value: Any) -> str | None:
+def _suggest_other_places_of_setting(
+    search: NoveltySearch, place: str, name: str, value: Any
+) -> str | None:
     """Where the setting is that a part does not have: in other parts, or in parts not chosen."""
     typed = f"{place}.{name}" if place else name
     begin = f"--set {typed}={value}: {typed} is no setting here"
-    others = [other for other in KINDS if name in settings(type(getattr(search, other)))]
+    others = [
+        other
+        for other in KINDS
+        if name in find_setting_types_and_meanings(type(getattr(search, other)))
+    ]
     if others:
         right = " or ".join(f"{other}.{name}={value}" for other in others)
         return f"{begin}; did you mean {right}?"
     holders = [
-        f"{part.command_line_option} ({part.search_setting}.{name})"
+        f"{part.command_line_usage} ({part.search_setting}.{name})"
         for part in PARTS
         if part.kind not in ("world", "preset")
         and place in ("", part.search_setting)
-        and name in settings(part.load())
+        and name in find_setting_types_and_meanings(part.load())
     ]
     return f"{begin}; {', '.join(holders)} would have it" if holders else None
 

@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import LIMIT, check_modes, check_part
+from brns.checks.parts import LIMIT, check_no_strict_jax_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
-from brns.core.box import FARTHEST, as_real_array, is_within_numeric_range
+from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import make_initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
@@ -101,7 +101,7 @@ class Novelty:
         if not len(rows):
             return np.zeros(0, np.float32)
         with self._lock:
-            state, numbers = self.state, self._number_batch(living)
+            state, numbers = self.state, self._count_rows_batches_and_learned(living)
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
         novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
         novelty = np.array(novelty)[: len(rows)]
@@ -125,13 +125,13 @@ class Novelty:
         """
         rows = self._as_rows(descriptors)
         archive = isinstance(self.estimator, ArchiveKNN)
-        if novelty is None and archive and self.estimator.chooses_by_novelty:
+        if novelty is None and archive and self.estimator.needs_novelty_to_add_or_remove:
             raise ValueError(
                 "this archive chooses by novelty who enters or leaves: give it, as in "
                 "learn(descriptors, score(descriptors))"
             )
         scores = np.zeros(len(rows)) if novelty is None else novelty
-        scores = np.asarray(as_real_array("novelty", scores, "learn needs"), np.float32)
+        scores = np.asarray(as_array_and_check_real("novelty", scores, "learn needs"), np.float32)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise ValueError(
                 f"novelty must be {len(rows)} finite numbers, one a descriptor; got "
@@ -148,7 +148,7 @@ class Novelty:
             batch = (
                 self._pad_to_power_of_two(rows),
                 self._pad_to_power_of_two(scores),
-                self._number_batch(rows),
+                self._count_rows_batches_and_learned(rows),
             )
             after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
             check_structure(self.estimator, self.state, after)
@@ -211,8 +211,8 @@ class Novelty:
         return novelty
 
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
-        check_modes()
-        numbers = as_real_array(name, behaviors, "brns.Novelty needs")
+        check_no_strict_jax_modes()
+        numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
         with np.errstate(over="ignore"):
             rows = np.asarray(numbers, np.float32)
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
@@ -226,7 +226,7 @@ class Novelty:
             )
         return rows
 
-    def _number_batch(self, rows: np.ndarray) -> np.ndarray:
+    def _count_rows_batches_and_learned(self, rows: np.ndarray) -> np.ndarray:
         """How many rows there are, the next batch's number, and how many were learned before."""
         return np.array([len(rows), self.batches + 1, self.learned], np.int32)
 
@@ -239,7 +239,7 @@ class Novelty:
         return np.pad(rows, filling, mode="edge")
 
 
-def _as_population(rows: Any, numbers: Int[Array, "3"]) -> Population:
+def _as_population_with_padding_failed(rows: Any, numbers: Int[Array, "3"]) -> Population:
     """These rows as the next batch; who are beyond their number failed."""
     number, born, first = numbers
     population = Population.from_descriptors(rows, born, first)
@@ -255,7 +255,9 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 def _score_replacing_infinity(
     estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, numbers: Any
 ) -> Float[Array, " n"]:
-    novelty = score_novelty(estimator, state, jnp.asarray(rows), _as_population(living, numbers))
+    novelty = score_novelty(
+        estimator, state, jnp.asarray(rows), _as_population_with_padding_failed(living, numbers)
+    )
     diagonal = jnp.linalg.norm(space.high - space.low)
     return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
 
@@ -264,5 +266,7 @@ def _score_replacing_infinity(
 def _learn(
     estimator: Any, state: PyTree, rows: Any, novelty: Any, numbers: Any, key: Any
 ) -> PyTree:
-    generation = make_initial_generation(_as_population(rows, numbers)._replace(novelty=novelty))
+    generation = make_initial_generation(
+        _as_population_with_padding_failed(rows, numbers)._replace(novelty=novelty)
+    )
     return update_estimator(estimator, state, generation, jax.random.fold_in(key, numbers[1]))

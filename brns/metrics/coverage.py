@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import Numbers, Record, read_evaluated_column
+from brns.metrics.recorded import Numbers, Record, read_valid_column_by_generation
 
 Points = Float[Numbers, "n d"]
 
 
-def choose_grid_shape(space: Box) -> tuple[int, ...] | None:
+def choose_grid_shape_or_none(space: Box) -> tuple[int, ...] | None:
     """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6;
     none beyond 3 dimensions.
 
@@ -26,7 +26,7 @@ def choose_grid_shape(space: Box) -> tuple[int, ...] | None:
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 
-def find_cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
+def find_cell_coordinates(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
     r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every
     dimension.
 
@@ -106,7 +106,7 @@ def cumulative_coverage(
         Entry g counts the points of generations 0 ... g.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
-    visited = find_cells(np.concatenate(list(generations)), box, shape)
+    visited = find_cell_coordinates(np.concatenate(list(generations)), box, shape)
     _, first = np.unique(visited, axis=0, return_index=True)
     new = np.bincount(when[first], minlength=len(generations))
     return np.cumsum(new) / float(math.prod(shape))
@@ -121,7 +121,8 @@ def coverage_of_record(
 
     Args:
         record: the run.
-        shape: the number of cells in each dimension; by default those of `choose_grid_shape`.
+        shape: the number of cells in each dimension; by default those of
+            `choose_grid_shape_or_none`.
         individuals: whose behaviors count: the survivors' of each generation, or everything that
             was evaluated.
 
@@ -134,7 +135,7 @@ def coverage_of_record(
     if individuals == "survivors":
         points = record.column("survivors.descriptor")
     else:
-        points = read_evaluated_column(record, "descriptor")
+        points = read_valid_column_by_generation(record, "descriptor")
     space = record.behavior_space
     return cumulative_coverage(points, space, resolve_grid_shape(space, shape))
 
@@ -144,12 +145,12 @@ def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]
 
     Args:
         space: the behavior space.
-        shape: one that was chosen; None for that of `choose_grid_shape`.
+        shape: one that was chosen; None for that of `choose_grid_shape_or_none`.
 
     Raises:
         ValueError: where there is neither.
     """
-    grid_shape = shape or choose_grid_shape(space)
+    grid_shape = shape or choose_grid_shape_or_none(space)
     if grid_shape is None:
         raise ValueError(
             f"a behavior space of {space.dimension} dimensions has no cells of its own, and no "

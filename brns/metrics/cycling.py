@@ -105,7 +105,7 @@ def cycling_of_record(
     key = tuple(generations)
     if key not in cache or cache[key][0] is not search:
         q, r = compute_q_and_r(record, generations, search)
-        margin = _epsilon_of_record(record, generations, search, q)
+        margin = _compute_epsilon_of_record(record, generations, search, q)
         kappas = compute_kappa(q, margin), compute_kappa_share(q, margin)
         measured = Cycling(
             np.asarray(generations),
@@ -114,13 +114,13 @@ def cycling_of_record(
             compute_eta(q),
             *kappas,
             r,
-            compute_regained_novelty(r),
+            compute_regained_share_of_later_generations(r),
         )
         cache[key] = search, measured
     return cache[key][1]
 
 
-def _epsilon_of_record(
+def _compute_epsilon_of_record(
     record: Record, generations: list[int], search: NoveltySearch, q: Float[np.ndarray, "g g"]
 ) -> float:
     """Epsilon of a run's populations, in the space in which the estimator embeds them.
@@ -135,7 +135,7 @@ def _epsilon_of_record(
     state = record.state(generations[-1], search)
     with use_float32():
         points = jnp.asarray(points.reshape(-1, points.shape[-1]))
-        return compute_epsilon(search.estimator.embed(state.estimator, points))
+        return compute_epsilon_from_median_distance(search.estimator.embed(state.estimator, points))
 
 
 def compute_q_and_r(
@@ -171,7 +171,9 @@ def compute_q_and_r(
         state = record.state(number, search)
         used = jnp.int32(-(-counts[j] // BLOCK))
         novelty = np.asarray(
-            _score_blocks(search.estimator, state.estimator, state.population, blocks, used),
+            _score_individuals_in_blocks(
+                search.estimator, state.estimator, state.population, blocks, used
+            ),
             np.float64,
         )
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
@@ -180,7 +182,7 @@ def compute_q_and_r(
 
 
 @eqx.filter_jit
-def _score_blocks(
+def _score_individuals_in_blocks(
     estimator: Any,
     state: PyTree,
     population: Population,
@@ -270,7 +272,9 @@ def compute_kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.nd
     return count / np.arange(len(count), 0, -1)
 
 
-def compute_regained_novelty(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
+def compute_regained_share_of_later_generations(
+    r: Float[Numbers, "g g"],
+) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1],
     for every i but the last.
 
@@ -294,7 +298,7 @@ def compute_regained_novelty(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
 
 
-def compute_epsilon(points: Float[Numbers, "n e"]) -> float:
+def compute_epsilon_from_median_distance(points: Float[Numbers, "n e"]) -> float:
     """0.1 x the median distance between pairs; section 4. The published code takes 0.1 x the box's
     diagonal.
 

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from brns.metrics.recorded import Numbers, Record, read_all_evaluated
 
 
-def compute_parent_distance(
+def compute_mean_parent_distance_by_generation(
     descriptors: Float[Numbers, "g n d"],
     parents: Int[Numbers, "g n"],
     behaviors: Float[Numbers, "m d"],
@@ -50,6 +50,6 @@ def survivors_parent_distance_of_record(record: Record) -> Float[np.ndarray, " g
         In the units of the behavior space, from generation 0 on, which is NaN.
     """
     behaviors = read_all_evaluated(record, ["descriptor"])["descriptor"]
-    return compute_parent_distance(
+    return compute_mean_parent_distance_by_generation(
         record.column("survivors.descriptor"), record.column("survivors.parent"), behaviors
     )

@@ -7,8 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Population
-from brns.metrics.coverage import find_cells
-from brns.metrics.recorded import NoveltySearch, Record, read_all_evaluated, read_evaluated_column
+from brns.metrics.coverage import find_cell_coordinates
+from brns.metrics.recorded import (
+    NoveltySearch,
+    Record,
+    read_all_evaluated,
+    read_valid_column_by_generation,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -23,14 +28,15 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
         shape: the number of cells in each dimension of the behavior space.
 
     Returns:
-        In the order of their cells (`coverage.find_cells`), the last dimension running fastest.
+        In the order of their cells (`coverage.find_cell_coordinates`), the last dimension running
+        fastest.
     """
-    best = find_fittest_of_cells(record, shape)
+    best = read_elites_without_genotypes(record, shape)
     genotype = record.genotypes(best["id"], best["born"])
     return Population(genotype=genotype, **best)  # ty: ignore[invalid-argument-type]
 
 
-def find_fittest_of_cells(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
+def read_elites_without_genotypes(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
     """The columns of the elites without the genotype, which takes longer to read.
 
     Args:
@@ -43,7 +49,7 @@ def find_fittest_of_cells(record: Record, shape: Sequence[int]) -> dict[str, np.
     columns = read_all_evaluated(record)
     columns = {name: column[~columns["failed"]] for name, column in columns.items()}
     order = np.lexsort((columns["id"], -columns["fitness"]))
-    cell = find_cells(columns["descriptor"][order], record.behavior_space, shape)
+    cell = find_cell_coordinates(columns["descriptor"][order], record.behavior_space, shape)
     _, first = np.unique(cell, axis=0, return_index=True)
     return {name: values[order[first]] for name, values in columns.items()}
 
@@ -65,10 +71,10 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
         In the task's unit of fitness.
     """
     points, fitness = (
-        read_evaluated_column(record, "descriptor"),
-        read_evaluated_column(record, "fitness"),
+        read_valid_column_by_generation(record, "descriptor"),
+        read_valid_column_by_generation(record, "fitness"),
     )
-    visited = find_cells(np.concatenate(points), record.behavior_space, shape)
+    visited = find_cell_coordinates(np.concatenate(points), record.behavior_space, shape)
     _, cell = np.unique(visited, axis=0, return_inverse=True)
     best, scores, at = np.full(int(np.max(cell)) + 1, -np.inf), [], 0
     for values in fitness:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from brns.metrics import coverage, cycling, dynamics, paths, saturation
-from brns.metrics.recorded import Record, read_evaluated_column
+from brns.metrics.recorded import Record, read_valid_column_by_generation
 
 
 class Measure(NamedTuple):
@@ -51,13 +51,17 @@ MEASURES = {
     "solutions": Measure(
         "Solutions",
         "evaluated individuals that met the task's criterion",
-        lambda record: np.concatenate(read_evaluated_column(record, "solved")).sum(),
+        lambda record: np.concatenate(read_valid_column_by_generation(record, "solved")).sum(),
     ),
     "first_solved": Measure(
         "First solution",
         "generation of the first solution, over the seeds that had one",
         lambda record: next(
-            (g for g, rows in enumerate(read_evaluated_column(record, "solved")) if rows.any()),
+            (
+                g
+                for g, rows in enumerate(read_valid_column_by_generation(record, "solved"))
+                if rows.any()
+            ),
             None,
         ),
     ),
@@ -77,7 +81,7 @@ MEASURES = {
         "New",
         "of the places visited, at every scale, the share first visited in the last half of the "
         "run",
-        lambda record: saturation.fraction_recently_visited_of_record(record)[-1],
+        lambda record: saturation.fraction_new_in_last_half_of_record(record)[-1],
         "generations",
     ),
     "coverage_signatures": Measure(
@@ -175,7 +179,7 @@ def summarize_run(
     """
     there = {
         "nothing": True,
-        "grid": coverage.choose_grid_shape(record.behavior_space) is not None,
+        "grid": coverage.choose_grid_shape_or_none(record.behavior_space) is not None,
         "paths": of_paths,
         "generations": len(record.generations) > 1,
         "states": record.search_or_none is not None and len(record.generations_with_states) > 1,

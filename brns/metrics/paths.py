@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
-from brns.metrics.recorded import Numbers, Record, read_evaluated_column
+from brns.metrics.recorded import Numbers, Record, read_valid_column_by_generation
 from brns.metrics.uniformity import distance_to_uniform_of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
@@ -65,7 +65,8 @@ def signature_coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
         From 0 to 1, from generation 0 on.
     """
     generations = [
-        compute_path_signatures(rows) for rows in read_evaluated_column(record, "descriptor")
+        compute_path_signatures(rows)
+        for rows in read_valid_column_by_generation(record, "descriptor")
     ]
     return cumulative_coverage(generations, make_signature_space(record.behavior_space), GRID)
 
@@ -94,7 +95,7 @@ def signature_novelty_distance_to_uniform_of_record(record: Record) -> Float[np.
     return distances
 
 
-def signature_spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
+def signature_spread_by_term_of_record(record: Record) -> Float[np.ndarray, " 6"]:
     """The standard deviation of everything evaluated along each term of its signature; figure 5.
 
     Args:
@@ -103,6 +104,6 @@ def signature_spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
     Returns:
         In the order of `TERMS`.
     """
-    return compute_path_signatures(np.concatenate(read_evaluated_column(record, "descriptor"))).std(
-        axis=0
-    )
+    return compute_path_signatures(
+        np.concatenate(read_valid_column_by_generation(record, "descriptor"))
+    ).std(axis=0)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 from brns.core import Box, Population
-from brns.formatting import abbreviate_numbers
+from brns.formatting import format_numbers_with_ellipsis
 
 Numbers = Array | np.ndarray
 """of JAX or of NumPy"""
@@ -58,7 +58,7 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
     Record = Any
 
 
-def read_evaluated_column(record: Record, column: str) -> list[np.ndarray]:
+def read_valid_column_by_generation(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated and did not fail: one array a generation from 0 on."""
     rows = []
     for g in record.generations:
@@ -91,8 +91,8 @@ def require_states(
     if len(requested) < least or requested != sorted(set(requested) & set(snapshots)):
         raise ValueError(
             f"{what} needs the search's states, {least} or more and in order; asked for were "
-            f"{abbreviate_numbers(requested)}, and {record.path} keeps "
-            f"{abbreviate_numbers(snapshots)}. Run it again with checkpoint_every=1 "
+            f"{format_numbers_with_ellipsis(requested)}, and {record.path} keeps "
+            f"{format_numbers_with_ellipsis(snapshots)}. Run it again with checkpoint_every=1 "
             "(--checkpoint-every 1)"
         )
     return requested

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.metrics.recorded import Record, read_evaluated_column
+from brns.metrics.recorded import Record, read_valid_column_by_generation
 
 SATURATED = 0.05
 """chosen in the tuning half of the suite: results/saturation.md"""
@@ -37,7 +37,7 @@ class VisitedCells:
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []
 
-    def add_and_get_fraction_recent(self, descriptors: Float[np.ndarray, "n d"]) -> float:
+    def add_and_get_fraction_new_in_last_half(self, descriptors: Float[np.ndarray, "n d"]) -> float:
         """After one more generation: of the visited cells, the share first visited in the last half
         of all generations.
 
@@ -63,7 +63,7 @@ class VisitedCells:
         return float((1 - before / now)[telling].mean()) if telling.any() else 1.0
 
 
-def fraction_recently_visited_of_record(record: Record) -> Float[np.ndarray, " g"]:
+def fraction_new_in_last_half_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of what is new after each generation of a run.
 
     Args:
@@ -75,8 +75,8 @@ def fraction_recently_visited_of_record(record: Record) -> Float[np.ndarray, " g
     seen = VisitedCells(record.behavior_space)
     return np.array(
         [
-            seen.add_and_get_fraction_recent(rows)
-            for rows in read_evaluated_column(record, "descriptor")
+            seen.add_and_get_fraction_new_in_last_half(rows)
+            for rows in read_valid_column_by_generation(record, "descriptor")
         ]
     )
 

@@ -32,13 +32,13 @@ class Difference(NamedTuple):
     def verdict(self) -> str:
         """`higher` or `lower` where p < 0.05, else `undecided`; of too few seeds `not tested`."""
         if np.isnan(self.p):
-            return explain_not_tested(self.seeds)
+            return format_not_tested(self.seeds)
         if not self.p < LEVEL:
             return "undecided"
         return "higher" if self.effect > 0.5 else "lower"
 
 
-def explain_not_tested(seeds: int) -> str:
+def format_not_tested(seeds: int) -> str:
     """The words for a difference that so many seeds cannot confirm."""
     return f"not tested (n = {seeds})"
 

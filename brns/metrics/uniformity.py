@@ -9,7 +9,7 @@ from jaxtyping import Float, Shaped
 
 from brns.core import Box
 from brns.core.novelty import score_novelty_jit
-from brns.metrics.coverage import Points, compute_cell_centers, find_cells
+from brns.metrics.coverage import Points, compute_cell_centers, find_cell_coordinates
 from brns.metrics.recorded import Numbers, Record, require_states
 
 
@@ -62,7 +62,7 @@ def distance_to_uniform_of_points(points: Points, box: Box, shape: Sequence[int]
     Returns:
         From 0 to 1.
     """
-    _, counts = np.unique(find_cells(points, box, shape), axis=0, return_counts=True)
+    _, counts = np.unique(find_cell_coordinates(points, box, shape), axis=0, return_counts=True)
     return distance_to_uniform(counts, math.prod(shape))
 
 
@@ -80,12 +80,12 @@ def distance_to_uniform_of_values(
     Returns:
         From 0 to 1.
     """
-    _, where = np.unique(find_cells(points, box, shape), axis=0, return_inverse=True)
+    _, where = np.unique(find_cell_coordinates(points, box, shape), axis=0, return_inverse=True)
     sums = np.bincount(where, np.asarray(values, np.float64))
     return distance_to_uniform(sums / np.bincount(where))
 
 
-def novelty_distance_to_uniform_of_record(
+def grid_novelty_distance_to_uniform_of_record(
     record: Record, shape: Sequence[int]
 ) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells; figure 3f.

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box
-from brns.core.box import as_real_array
+from brns.core.box import as_array_and_check_real
 
 
 class UniformFounders(eqx.Module):
@@ -37,7 +37,7 @@ class LayerFounders(eqx.Module):
 
     def __check_init__(self):
         check_setting_types(self)
-        check_settings(
+        check_settings_obey_rules(
             self,
             sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),
         )
@@ -86,7 +86,7 @@ class GivenFounders(eqx.Module):
     def __init__(self, genotypes: Any = None, sha256: str = ""):
         self._rows, self.sha256 = None, sha256
         if genotypes is not None:
-            numbers = as_real_array("genotypes", genotypes, "GivenFounders needs")
+            numbers = as_array_and_check_real("genotypes", genotypes, "GivenFounders needs")
             rows = np.asarray(numbers, np.float32)
             wrong = (~np.isfinite(rows)).sum()
             if rows.ndim != 2 or wrong:

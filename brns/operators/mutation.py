@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.generations import check_and_split_recombined
-from brns.checks.parts import check_part, check_setting_types, check_settings
+from brns.checks.generations import check_and_split_mutants_and_mates
+from brns.checks.parts import check_part, check_setting_types, check_settings_obey_rules
 from brns.core import Box, Mutation, Recombination
 from brns.core.evaluation import check_shape
 from brns.settings.differences import short_repr
@@ -37,7 +37,7 @@ class PolynomialMutation(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         rate = self.rate is None or 0 <= self.rate <= 1
-        check_settings(
+        check_settings_obey_rules(
             self,
             eta=(0 <= self.eta < math.inf, "finite, from 0 on"),
             rate=(rate, "from 0 to 1, or None"),
@@ -74,7 +74,7 @@ class GaussianMutation(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         sigma = 0 < self.sigma < math.inf
-        check_settings(
+        check_settings_obey_rules(
             self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1")
         )
 
@@ -164,7 +164,7 @@ class Crossover(eqx.Module):
         check_setting_types(self)
         points = self.points is None or self.points >= 1
         mutated = 0 <= self.mutated < math.inf
-        check_settings(
+        check_settings_obey_rules(
             self, points=(points, "at least 1, or None"), mutated=(mutated, "finite, from 0 on")
         )
 
@@ -225,7 +225,7 @@ class MixedMutation(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         several = isinstance(self.operators, tuple | list) and 1 <= len(self.operators) <= 127
-        check_settings(
+        check_settings_obey_rules(
             self,
             operators=(several, "a tuple of 1 to 127 mutation operators"),
             exploration=(0 < self.exploration <= 1, "above 0 and at most 1"),
@@ -282,7 +282,7 @@ class MixedMutation(eqx.Module):
         for mutate, subkey in zip(self.operators, keys, strict=True):
             if isinstance(mutate, Recombination):
                 result = mutate.recombine(subkey, genotypes, box)
-                mutant, mate = check_and_split_recombined(mutate, result, n)
+                mutant, mate = check_and_split_mutants_and_mates(mutate, result, n)
             else:
                 mutant, mate = mutate(subkey, genotypes, box), jnp.full(n, -1)
             check_shape("mutate", mutate, mutant, genotypes.shape)

@@ -40,7 +40,7 @@ class NSGA2(eqx.Module):
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """The rows of the survivors; see `brns.core.Selection`."""
-        return _sort_by_fronts(population.novelty, population.fitness)[:size]
+        return _order_by_front_and_crowding(population.novelty, population.fitness)[:size]
 
 
 class LocalCompetition(eqx.Module):
@@ -60,10 +60,12 @@ class LocalCompetition(eqx.Module):
         near = jnp.argsort(squared.at[jnp.diag_indices(len(squared))].set(-1.0), axis=1)
         rivals = population.fitness[near[:, 1 : self.k + 1]]
         beaten = jnp.sum(population.fitness[:, None] > rivals, axis=1, dtype=jnp.float32)
-        return _sort_by_fronts(population.novelty, beaten)[:size]
+        return _order_by_front_and_crowding(population.novelty, beaten)[:size]
 
 
-def _sort_by_fronts(first: Float[Array, " n"], second: Float[Array, " n"]) -> Int[Array, " n"]:
+def _order_by_front_and_crowding(
+    first: Float[Array, " n"], second: Float[Array, " n"]
+) -> Int[Array, " n"]:
     """The rows front by front, within one by crowding distance; both objectives are maximised."""
     objectives = jnp.stack([first, second], axis=1)
     front = assign_fronts(objectives)

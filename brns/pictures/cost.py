@@ -39,11 +39,11 @@ class NoveltyStep:
         if isinstance(self.state, Archive):
             self.state = _fill_uniformly(self.state, entries)
         self.step = jax.jit(partial(_score_and_learn, estimator))
-        self.prepare()
+        self.make_next_inputs()
         if ready:
             jax.block_until_ready(self.step(self.state, *self.given))  # its state is dropped
 
-    def prepare(self) -> None:
+    def make_next_inputs(self) -> None:
         """Make the next generation's individuals, with new ids at new places."""
         self.number += 1
         n, half = self.individuals, self.individuals // 2
@@ -95,11 +95,11 @@ class Milliseconds(NamedTuple):
     wall: float
 
 
-def measure_ms(call: Any, min_seconds: float = 0.02) -> Milliseconds:
-    """The time of a call without its `prepare`, the mean of some."""
+def measure_cpu_and_wall_milliseconds(call: Any, min_seconds: float = 0.02) -> Milliseconds:
+    """The time of a call without its `make_next_inputs`, the mean of some."""
     calls, cpu, wall = 0, 0.0, 0.0
     while calls == 0 or wall < min_seconds:
-        call.prepare()
+        call.make_next_inputs()
         cpu_before, wall_before = time.process_time(), time.perf_counter()
         call()
         cpu += time.process_time() - cpu_before

@@ -8,10 +8,23 @@ from matplotlib.figure import Figure
 
 from brns.metrics.recorded import require_states
 from brns.pictures import gather_maps, paint_curves, paint_maps
-from brns.pictures.lines import label_line_ends
+from brns.pictures.lines import label_line_ends_if_room
 from brns.pictures.paint_curves import Over
-from brns.pictures.records import Runs, group_by_method, has_map, label_method, pick_evenly
-from brns.pictures.style import WIDTHS, Width, add_legend_below, add_title, house_style, make_figure
+from brns.pictures.records import (
+    Runs,
+    can_draw_novelty_map,
+    group_by_method,
+    label_method,
+    pick_evenly,
+)
+from brns.pictures.style import (
+    WIDTHS,
+    Width,
+    add_legend_below,
+    house_style,
+    make_figure,
+    prepend_to_title,
+)
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
 from brns.settings.parts import suggest_name
@@ -41,11 +54,11 @@ def overview(record: Runs) -> Figure:
         axes = figure.subplots(len(records), 2, squeeze=False)
         for (left, right), each in zip(axes, records, strict=True):
             paint_maps.paint_behaviors(gather_maps.gather_behaviors(each), left)
-            if has_map(each):
+            if can_draw_novelty_map(each):
                 paint_maps.paint_novelty_map(gather_maps.gather_novelty_map(each), right)
             else:
                 paint_maps.paint_population(gather_maps.gather_population(each), right)
-            add_title(left, f"{label_method(each)}, seed {each.seed}")
+            prepend_to_title(left, f"{label_method(each)}, seed {each.seed}")
         add_legend_below(figure, columns=8)
     return figure
 
@@ -131,7 +144,7 @@ class Prepared(NamedTuple):
         panels = self.panels
         if self.picture.panels == "method":
             lines = [line.label for _, gathered in panels for line in gathered.series]
-            how["looks"] = paint_curves.choose_looks_of_rows(lines)
+            how["looks"] = paint_curves.choose_looks_of_q_rows_by_time(lines)
         if ax is not None:
             if len(panels) > 1:
                 labels = "; ".join(label for label, _ in panels)
@@ -152,8 +165,8 @@ class Prepared(NamedTuple):
                 for column, (label, gathered) in enumerate(line):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
                     self.picture.paint(gathered, place, **how)
-                    add_title(place, label)
-            if self.picture.panels != "one" or not label_line_ends(figure.axes[0]):
+                    prepend_to_title(place, label)
+            if self.picture.panels != "one" or not label_line_ends_if_room(figure.axes[0]):
                 add_legend_below(figure)
         return figure
 

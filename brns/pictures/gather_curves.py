@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as score_elites
-from brns.metrics.recorded import read_evaluated_column, require_states
-from brns.pictures.cost import NoveltyStep, measure_ms
+from brns.metrics.recorded import read_valid_column_by_generation, require_states
+from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.pictures.records import (
     Runs,
     distance_to_uniform_of_archive_or_novelty,
@@ -164,7 +164,7 @@ def gather_survivors_age(records: Runs) -> Curves:
     )
 
 
-def gather_novelty_uniformity(records: Runs) -> Curves:
+def gather_archive_or_novelty_uniformity(records: Runs) -> Curves:
     """The distance to uniform of archives, or of novelty, in the generations kept."""
     quantity = "Jensen–Shannon distance to uniform"
     statistic = distance_to_uniform_of_archive_or_novelty
@@ -227,13 +227,13 @@ def _find_common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
 def _make_series(
     label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
 ) -> Series:
-    sizes = [len(rows) for rows in read_evaluated_column(runs[0], "id")]
+    sizes = [len(rows) for rows in read_valid_column_by_generation(runs[0], "id")]
     at = np.array(generations, int)
     seeds = tuple(record.seed for record in runs)
     return Series(label, seeds, at, np.cumsum(sizes)[at], values)
 
 
-def gather_q_rows(records: Runs) -> Curves:
+def gather_q_rows_over_later_states(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = group_by_method(records).values()
     generations = _find_common_generations(require_states(record, "Q(i, j)") for record in runs)
@@ -245,7 +245,7 @@ def gather_q_rows(records: Runs) -> Curves:
     return Curves("Q(i, j), novelty", tuple(series), "generation j", column="row")
 
 
-def gather_signature_spread(records: Runs) -> Bars:
+def gather_signature_spread_by_term(records: Runs) -> Bars:
     """The standard deviation of paths along the terms of their signature."""
     groups = group_by_method(records)
     first = next(iter(groups.values()))[0]
@@ -255,12 +255,14 @@ def gather_signature_spread(records: Runs) -> Bars:
     seeds, spreads = [], []
     for runs in groups.values():
         seeds.append(tuple(record.seed for record in runs))
-        spreads.append(np.stack([paths.signature_spread_of_record(record) for record in runs]))
+        spreads.append(
+            np.stack([paths.signature_spread_by_term_of_record(record) for record in runs])
+        )
     quantity = "standard deviation of all paths"
     return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
 
 
-def measure_costs(records: Runs) -> Costs:
+def measure_costs_by_dimension(records: Runs) -> Costs:
     """What novelty costs on this machine, by the estimators of runs, whose archives are full."""
     groups = group_by_method(records)
     ms = []
@@ -268,5 +270,7 @@ def measure_costs(records: Runs) -> Costs:
         estimator = runs[0].search.estimator
         for d in show_progress_of(DIMENSIONS, "Timing", len(DIMENSIONS)):
             step = NoveltyStep(estimator, d, INDIVIDUALS)
-            ms.append(np.median([measure_ms(step).cpu for _ in range(REPEATS)]))
+            ms.append(
+                np.median([measure_cpu_and_wall_milliseconds(step).cpu for _ in range(REPEATS)])
+            )
     return Costs(DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))

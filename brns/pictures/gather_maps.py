@@ -10,10 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from brns.metrics.coverage import find_cells
-from brns.metrics.elites import find_fittest_of_cells
+from brns.metrics.coverage import find_cell_coordinates
+from brns.metrics.elites import read_elites_without_genotypes
 from brns.metrics.lineage import find_ancestor_ids
-from brns.metrics.recorded import read_all_evaluated, read_evaluated_column, require_states
+from brns.metrics.recorded import (
+    read_all_evaluated,
+    read_valid_column_by_generation,
+    require_states,
+)
 from brns.metrics.uniformity import compute_novelty_of_cells
 from brns.pictures.gather_curves import ELITES, Row, to_rows
 from brns.pictures.records import find_least_fitness, find_scene, pick_evenly, read_archive_entries
@@ -136,7 +140,7 @@ def gather_behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
     names = ("descriptor", "born", "solved")
     descriptor, born, solved = (
-        np.concatenate(read_evaluated_column(record, name)) for name in names
+        np.concatenate(read_valid_column_by_generation(record, name)) for name in names
     )
     paths = _replay_some_solutions(record) if solved.any() else ()
     return Behaviors(find_scene(record), descriptor, born, solved, paths)
@@ -217,9 +221,9 @@ def gather_elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
     """The fitness of the fittest in each cell of a plane."""
     _check_planar(record, "a map of elites")
     find_least_fitness([record], "a map of elites")
-    best = find_fittest_of_cells(record, shape)
+    best = read_elites_without_genotypes(record, shape)
     fitness = np.full(shape, np.nan)
-    at = find_cells(best["descriptor"], record.behavior_space, shape)
+    at = find_cell_coordinates(best["descriptor"], record.behavior_space, shape)
     fitness[tuple(at.T)] = best["fitness"]
     return Elites(find_scene(record), make_plain_scene(record.behavior_space).extent, fitness.T)
 

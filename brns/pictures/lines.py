@@ -35,7 +35,7 @@ class Bands(NamedTuple):
     """what they are; empty for single seeds"""
 
 
-def compute_bands(
+def compute_and_describe_bands(
     groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False, most: float | None = None
 ) -> Bands:
     """The mean over seeds, rows of each group, and one standard deviation (over n - 1) to either
@@ -65,11 +65,11 @@ def compute_bands(
     return Bands(deviations, f"mean ± deviation, {seeds}")
 
 
-def draw_lines(
+def draw_lines_and_describe_bands(
     ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
 ) -> str:
     """Draw lines with their bands; what these are in words the axis has to say."""
-    drawn = compute_bands([line.values for line in lines], quartiles, most)
+    drawn = compute_and_describe_bands([line.values for line in lines], quartiles, most)
     for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
         draw_line_with_band(ax, line.label, line.x, band, line.look, place / len(lines))
     return drawn.words
@@ -93,7 +93,7 @@ def draw_line_with_band(
     ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
 
 
-def label_line_ends(ax: Axes) -> bool:
+def label_line_ends_if_room(ax: Axes) -> bool:
     """Write the name of each line beside its end; True where there was room, so no legend."""
     figure: Any = ax.figure
     lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]

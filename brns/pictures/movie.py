@@ -17,18 +17,18 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
-from brns.metrics.recorded import read_evaluated_column
+from brns.metrics.recorded import read_valid_column_by_generation
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
 from brns.pictures.records import (
+    can_draw_novelty_map,
+    find_latest_generations_with_states,
     find_scene,
-    has_map,
     label_method,
     pick_evenly,
-    pick_kept_generations,
 )
-from brns.pictures.style import add_legend_below, add_title, house_style
-from brns.runs.files import open_file_atomically
+from brns.pictures.style import add_legend_below, house_style, prepend_to_title
+from brns.runs.files import make_file_atomically
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
@@ -87,15 +87,15 @@ def write_individual_movie(
     if not isinstance(task, Filmed):
         name = type(task).__name__
         raise ValueError(f"a movie of an individual needs a task with `film`; {name} has none")
-    film = task.film(find_genotype(record, individual))
+    film = task.film(find_genotype_by_id_or_best(record, individual))
     return _save(Path(out), show_progress_of(film.pictures, "Drawing", film.most), film.per_second)
 
 
-def find_genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
+def find_genotype_by_id_or_best(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     """The genotype of an individual by its id, or of the best, as `write_individual_movie` says."""
     names = ("born", "descriptor", "fitness")
     born, behaviors, fitness = (
-        np.concatenate(read_evaluated_column(record, name)) for name in names
+        np.concatenate(read_valid_column_by_generation(record, name)) for name in names
     )
     if individual == "best":
         world = find_scene(record)
@@ -122,7 +122,11 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
     if not record.last_generation:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
     moments = pick_evenly(0, record.last_generation, MOST_FRAMES)
-    states = pick_kept_generations(record, moments) if has_map(record) else [None] * len(moments)
+    states = (
+        find_latest_generations_with_states(record, moments)
+        if can_draw_novelty_map(record)
+        else [None] * len(moments)
+    )
     with house_style():
         # Numbers beside the bar get longer from frame to frame.
         layout = ConstrainedLayoutEngine(w_pad=0.25)
@@ -140,7 +144,7 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
                 paint_population(living, ax)
             else:
                 paint_novelty_map(novelty._replace(living=living), ax)
-            add_title(
+            prepend_to_title(
                 ax, f"{name}, seed {record.seed}, generation {now} of {record.last_generation}"
             )
             if not figure.legends:
@@ -160,7 +164,7 @@ def _save(
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
         raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
-    with open_file_atomically(out) as temporary:
+    with make_file_atomically(out) as temporary:
         if out.suffix == ".gif":
             _write_gif(temporary, iter(pictures), frames_per_second, same_colors)
         else:

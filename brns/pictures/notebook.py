@@ -4,12 +4,12 @@ import html
 from collections.abc import Sequence
 
 from brns.formatting import format_number
-from brns.metrics.coverage import choose_grid_shape
+from brns.metrics.coverage import choose_grid_shape_or_none
 from brns.metrics.measures import MEASURES
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_behaviors
 from brns.pictures.records import label_method
-from brns.pictures.style import StyledFigure, encode_data_url, encode_png, house_style
+from brns.pictures.style import StyledFigure, encode_image_data_url, encode_png, house_style
 from brns.runs.files import RecordError
 from brns.runs.record import Record
 
@@ -56,7 +56,10 @@ def _make_row(tag: str, words: Sequence[str], picture: str | None) -> str:
 
 
 def _has_measure(record: Record, name: str) -> bool:
-    return MEASURES[name].needs != "grid" or choose_grid_shape(record.behavior_space) is not None
+    return (
+        MEASURES[name].needs != "grid"
+        or choose_grid_shape_or_none(record.behavior_space) is not None
+    )
 
 
 def _render_behaviors_html(record: Record) -> str:
@@ -69,6 +72,6 @@ def _render_behaviors_html(record: Record) -> str:
         except RecordError as error:  # damaged: what can be read stands beside it
             return html.escape(f"no picture: {error}")
         ax.set(title="", xlabel="", ylabel="")
-        source = encode_data_url(encode_png(figure, dpi=90))
+        source = encode_image_data_url(encode_png(figure, dpi=90))
     words = "Every behavior that was evaluated, early ones light and late ones dark"
     return f'<img alt="{words}" src="{source}">'

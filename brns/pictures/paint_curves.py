@@ -10,7 +10,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, PercentForm
 
 from brns.pictures import style
 from brns.pictures.gather_curves import INDIVIDUALS, Bars, Costs, Curves
-from brns.pictures.lines import Line, compute_bands, draw_lines
+from brns.pictures.lines import Line, compute_and_describe_bands, draw_lines_and_describe_bands
 from brns.pictures.records import choose_looks
 from brns.settings.parts import LOOKS, Look
 
@@ -32,7 +32,7 @@ def paint_curves(
     for name, line in zip(names, curves.series, strict=True):
         x = getattr(line, over).tolist()
         lines.append(Line(name, x, line.values, looks[line.label]))
-    words = draw_lines(ax, lines, logarithmic, curves.most)
+    words = draw_lines_and_describe_bands(ax, lines, logarithmic, curves.most)
     if over == "evaluations":
         until = "" if curves.generation == "generation" else f" until {curves.generation}"
         ax.set_xlabel(f"evaluations{until}")
@@ -40,11 +40,11 @@ def paint_curves(
     else:
         ax.set_xlabel(curves.generation)
         ax.locator_params("x", integer=True)
-    ax.set_ylabel(style.wrap_lines(ax, curves.quantity, words))
+    ax.set_ylabel(style.wrap_texts_to_panel_height(ax, curves.quantity, words))
     if curves.reference is not None:
         ax.axhline(curves.reference, color=style.INK, lw=0.8, ls=":")
     if logarithmic:
-        _make_logarithmic(ax)
+        _make_y_axis_logarithmic(ax)
     else:
         # Where all is 0 there is no scale to choose.
         nothing = not any(line.values.any() for line in curves.series)
@@ -54,7 +54,7 @@ def paint_curves(
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
 
 
-def choose_looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
+def choose_looks_of_q_rows_by_time(labels: Iterable[str]) -> dict[str, Look]:
     """The looks of rows of Q, labelled as "i = 10": from early to late."""
     ordered = sorted(set(labels), key=lambda label: int(label.partition("= ")[2]))
     shades = map(to_hex, style.TIME(np.linspace(0.2, 0.75, len(ordered))))
@@ -68,7 +68,7 @@ def choose_looks_of_rows(labels: Iterable[str]) -> dict[str, Look]:
 def paint_bars(bars: Bars, ax: Axes) -> None:
     """Draw bars, side by side for each term, on a logarithmic axis."""
     ax.set_facecolor("white")
-    drawn, words = compute_bands(bars.values)
+    drawn, words = compute_and_describe_bands(bars.values)
     looks = choose_looks(bars.labels)
     width = 0.8 / len(bars.labels)
     names = append_unequal_seed_counts(bars.labels, list(map(len, bars.seeds)))
@@ -78,12 +78,12 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
         color = looks[bars.labels[place]].color
         ax.bar(x, middle, width * 0.92, yerr=ends, color=color, label=names[place])
     ax.set_xticks(range(len(bars.terms)), bars.terms)
-    ylabel = style.wrap_lines(ax, bars.quantity, words)
+    ylabel = style.wrap_texts_to_panel_height(ax, bars.quantity, words)
     ax.set(xlabel="term of the signature", ylabel=ylabel)
-    _make_logarithmic(ax)
+    _make_y_axis_logarithmic(ax)
 
 
-def paint_costs(costs: Costs, ax: Axes) -> None:
+def paint_costs_by_dimension(costs: Costs, ax: Axes) -> None:
     """Draw times by dimension, on logarithmic axes."""
     ax.set_facecolor("white")
     looks = choose_looks(costs.labels)
@@ -94,11 +94,13 @@ def paint_costs(costs: Costs, ax: Axes) -> None:
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
     half = INDIVIDUALS // 2
     ax.set_xlabel("dimensions of behavior")
-    ax.set_ylabel(style.wrap_lines(ax, f"CPU time per generation of {half} + {half} (ms)"))
-    _make_logarithmic(ax)
+    ax.set_ylabel(
+        style.wrap_texts_to_panel_height(ax, f"CPU time per generation of {half} + {half} (ms)")
+    )
+    _make_y_axis_logarithmic(ax)
 
 
-def _make_logarithmic(ax: Axes) -> None:
+def _make_y_axis_logarithmic(ax: Axes) -> None:
     """A logarithmic axis with numbers, not the code of formulas."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()

@@ -25,7 +25,9 @@ MOST_PATHS = 1500
 def paint_behaviors(data: Behaviors, ax: Axes) -> None:
     world, number, solved = data.scene, len(data.born), data.solved
     some = _pick_rows(number, MOST_PATHS if world.paths else number)
-    _draw_behaviors(ax, world, data.descriptor[some], data.born[some], "generation of birth")
+    _draw_world_and_behaviors(
+        ax, world, data.descriptor[some], data.born[some], "generation of birth"
+    )
     size = compute_size_factor(ax)
     if solved.any():
         x, y = world.project_to_plane(data.descriptor[solved]).T
@@ -42,7 +44,7 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
 
 def paint_lineage(data: Lineage, ax: Axes) -> None:
     world, size = data.scene, compute_size_factor(ax)
-    _draw_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
+    _draw_world_and_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
     others = world.project_to_plane(data.others[_pick_rows(len(data.others), MOST_PATHS)])
     faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
     ax.scatter(*others.T, label="evaluated", zorder=0.5, rasterized=True, **faint)
@@ -58,7 +60,7 @@ def paint_lineage(data: Lineage, ax: Axes) -> None:
 
 
 def paint_archive(data: Archived, ax: Axes) -> None:
-    _draw_behaviors(ax, data.scene, data.descriptor, data.entered, "generation of entry")
+    _draw_world_and_behaviors(ax, data.scene, data.descriptor, data.entered, "generation of entry")
     number = len(data.descriptor)
     outside = format_count_outside(data.scene, data.descriptor)
     ax.set_title(f"archive of {number} after generation {data.generation}{outside}")
@@ -138,7 +140,7 @@ def draw_world(ax: Axes, world: Scene) -> None:
     ax.set_aspect("auto" if world.walls is None else "equal")
 
 
-def _draw_behaviors(
+def _draw_world_and_behaviors(
     ax: Axes,
     world: Scene,
     behaviors: Float[np.ndarray, "n d"],

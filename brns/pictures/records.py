@@ -9,7 +9,7 @@ import numpy as np
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import resolve_grid_shape
-from brns.metrics.recorded import read_evaluated_column, require_states
+from brns.metrics.recorded import read_valid_column_by_generation, require_states
 from brns.runs.record import Record
 from brns.settings.differences import find_differences, format_changed_settings, format_diff
 from brns.settings.parts import LOOKS, Look
@@ -113,7 +113,7 @@ def find_scene(record: Record) -> Scene:
     return task.scene() if isinstance(task, Drawable) else make_plain_scene(record.behavior_space)
 
 
-def has_map(record: Record) -> bool:
+def can_draw_novelty_map(record: Record) -> bool:
     """Whether there is a map of a run's novelty: of a plane, a state kept, the search known."""
     return (
         record.behavior_space.dimension == 2
@@ -127,13 +127,13 @@ def pick_evenly(first: int, last: int, count: int) -> list[int]:
     return np.unique(np.linspace(first, last, count).round().astype(int)).tolist()
 
 
-def pick_kept_generations(record: Record, moments: Sequence[int]) -> list[int]:
+def find_latest_generations_with_states(record: Record, moments: Sequence[int]) -> list[int]:
     """The last generation until each of these moments whose state is kept."""
     stored = np.array(record.generations_with_states)
     return stored[(np.searchsorted(stored, moments, "right") - 1).clip(0)].tolist()
 
 
-def explain_omitted_figures(records: Iterable[Record]) -> str:
+def explain_figures_omitted_without_search(records: Iterable[Record]) -> str:
     """What is left out of runs whose search nobody gave, why, and how to have it."""
     unknown = next((record for record in records if record.search_or_none is None), None)
     if unknown is None:
@@ -155,7 +155,9 @@ def read_archive_entries(record: Record, generation: int) -> tuple[np.ndarray, n
 
 def find_least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
-    fitness = [np.concatenate(read_evaluated_column(record, "fitness")) for record in records]
+    fitness = [
+        np.concatenate(read_valid_column_by_generation(record, "fitness")) for record in records
+    ]
     least, most = min(map(np.min, fitness)), max(map(np.max, fitness))
     if least == most:
         raise ValueError(f"{what} needs a task with fitness, and every individual has {least:g}")
@@ -170,7 +172,7 @@ def distance_to_uniform_of_archive_or_novelty(record: Record) -> np.ndarray:
     for generation in require_states(record, "uniformity"):
         entries = read_archive_entries(record, generation)
         if entries is None:
-            return uniformities.novelty_distance_to_uniform_of_record(record, cells)
+            return uniformities.grid_novelty_distance_to_uniform_of_record(record, cells)
         points, _ = entries
         distances.append(
             uniformities.distance_to_uniform_of_points(points, space, cells)

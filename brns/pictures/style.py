@@ -25,7 +25,7 @@ from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from brns.formatting import format_number
-from brns.runs.files import open_file_atomically
+from brns.runs.files import make_file_atomically
 from brns.settings.parts import LOOKS, Look
 
 INK = "#1f2430"
@@ -149,7 +149,7 @@ def add_colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
     place = ax.inset_axes((1.02, 0.0, 0.04, 1.0))
-    bar = figure.colorbar(mappable, cax=place, label=wrap_lines(ax, label))
+    bar = figure.colorbar(mappable, cax=place, label=wrap_texts_to_panel_height(ax, label))
     if isinstance(mappable.norm, FuncNorm):
         quarters = np.unique(mappable.norm.inverse(np.linspace(0, 1, 5)))
         bar.set_ticks(quarters, labels=[format_number(value) for value in quarters])
@@ -159,7 +159,7 @@ def add_colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     return bar
 
 
-def add_title(ax: Axes, text: str) -> None:
+def prepend_to_title(ax: Axes, text: str) -> None:
     """Put a text above a panel's title, in lines no longer than the panel is wide."""
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
     points: Any = ax.title.get_fontsize()
@@ -182,7 +182,7 @@ def encode_png(figure: Figure, **options: Any) -> bytes:
     return small.getvalue()
 
 
-def encode_data_url(content: bytes, kind: str = "png") -> str:
+def encode_image_data_url(content: bytes, kind: str = "png") -> str:
     """An image as the source of one in a page."""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
@@ -208,7 +208,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
-    with open_file_atomically(path) as temporary, house_style():
+    with make_file_atomically(path) as temporary, house_style():
         if path.suffix == ".png":
             temporary.write_bytes(encode_png(figure, **options))
         else:
@@ -235,7 +235,7 @@ def add_legend_below(figure: Figure, columns: int = 4) -> None:
         figure.legend(entries.values(), entries.keys(), loc=place, ncols=columns, handlelength=3)
 
 
-def wrap_lines(ax: Axes, *texts: str) -> str:
+def wrap_texts_to_panel_height(ax: Axes, *texts: str) -> str:
     """Texts in lines of their own, about as long as the axes are high."""
     points = matplotlib.rcParams["font.size"]
     most = max(int(0.8 * measure_panel_inches(ax)[1] / (0.0082 * points)), 12)

@@ -108,7 +108,7 @@ FIGURES: dict[str, Picture] = {
         "of the archive's entries for a method with an archive, of novelty at the cells' centres "
         "for the others, which is not the same quantity. Generations whose archive is empty are "
         "left out.",
-        gather_curves.gather_novelty_uniformity,
+        gather_curves.gather_archive_or_novelty_uniformity,
         paper=("3f",),
         worlds="planar",
         options=("over",),
@@ -134,7 +134,7 @@ FIGURES: dict[str, Picture] = {
         "three i; it falls in a search that remembers. Q has its estimator's unit: compare "
         "shapes, not heights. The axis is logarithmic where all of Q is above 0, with the median "
         "and the quartiles over the runs.",
-        gather_curves.gather_q_rows,
+        gather_curves.gather_q_rows_over_later_states,
         paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
         options=("over",),
@@ -166,7 +166,7 @@ FIGURES: dict[str, Picture] = {
         "Standard deviation of everything evaluated along the 6 terms of its path's signature, "
         "mean over the runs. The paper speaks of the solutions generated; we take every candidate "
         "solution, as a run may solve nothing.",
-        gather_curves.gather_signature_spread,
+        gather_curves.gather_signature_spread_by_term,
         paint_curves.paint_bars,
         paper=("5",),
         worlds="paths",
@@ -175,8 +175,8 @@ FIGURES: dict[str, Picture] = {
         "What novelty costs",
         "CPU time of one generation of novelty, measured on this machine: 100 + 100 uniform "
         "behaviors of so many dimensions are scored and learned from. Archives are full.",
-        gather_curves.measure_costs,
-        paint_curves.paint_costs,
+        gather_curves.measure_costs_by_dimension,
+        paint_curves.paint_costs_by_dimension,
         paper=("6",),
         timed=True,
     ),
@@ -209,7 +209,7 @@ AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
 """options of figures that are asked for by their number"""
 
 
-def list_figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
+def list_figures_of_task_kind(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
     """The figures that can be drawn of any runs of a kind of task.
 
     Args:

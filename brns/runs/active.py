@@ -65,7 +65,7 @@ class ActiveRun:
         failed: np.ndarray,
     ) -> "ActiveRun":
         """A new run, of which the founders are stored, with the genotypes of those who `failed`."""
-        store.make_folders()
+        store.make_run_folder()
         metadata.write_metadata(store, facts)
         record = Record(store)
         record.search = search
@@ -73,7 +73,7 @@ class ActiveRun:
         run._write_failures(0, np.full(len(failed), -1), failed)
         run._write_generation(state, make_initial_generation(state.population), len(failed))
         run.checkpoint(state)
-        run._read_rows()
+        run._summarize_stored_generations()
         run._rewrite_progress()
         return run
 
@@ -84,10 +84,10 @@ class ActiveRun:
         """
         record.keeps_in_memory = False  # however long the run gets
         run = cls(record, record.search, record.state(number), generations, stored=number)
-        run._read_rows()
+        run._summarize_stored_generations()
         return run
 
-    def begin_session(self, session: metadata.Session) -> None:
+    def begin_session_and_clean_up(self, session: metadata.Session) -> None:
         """Begin a session; what a killed process left, and later states, are removed."""
         record, number = self.record, self.number
         record.store.remove_temporary_files()
@@ -109,13 +109,15 @@ class ActiveRun:
         """The last finished generation."""
         return int(self.state.generation)
 
-    def founders(self) -> SavedGeneration:
+    def make_saved_founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
         return self._copy_as_saved_generation(
             0, make_initial_generation(copy_to_host(self.state.population))
         )
 
-    def save(self, state: SearchState, generation: Generation) -> SavedGeneration:
+    def save_generation_and_progress(
+        self, state: SearchState, generation: Generation
+    ) -> SavedGeneration:
         """Store a generation's facts. They survive this process, and from the next checkpoint on a
         power failure. `state` is this run's when all of its batch are saved.
         """
@@ -148,7 +150,9 @@ class ActiveRun:
             record.store.remove("states", self.stored)
         self.stored = number
 
-    def end(self, status: metadata.Status, reason: str, changed: Sequence[str]) -> None:
+    def end_session_and_record_changes(
+        self, status: metadata.Status, reason: str, changed: Sequence[str]
+    ) -> None:
         """Write down how the work on the run ended, of a run that failed with the error as
         `reason`, and which settings and values evaluations changed.
         """
@@ -162,7 +166,7 @@ class ActiveRun:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 
-    def _read_rows(self) -> None:
+    def _summarize_stored_generations(self) -> None:
         """The rows of all generations that are stored, from 0 on."""
         for number in range(self.number + 1):
             tables = self.record.arrays("generations", number, self.rows.tables)
@@ -183,7 +187,7 @@ class ActiveRun:
         survived = np.isin(tables["offspring"]["id"], tables["survivors"]["id"])
         lasting = survived | tables["offspring"]["solved"]
         space, stored = self.search.task.genotype_space, self.record.metadata.genotypes
-        born = remaking.make_genotype_columns(generation, space, stored, lasting)
+        born = remaking.make_genotype_and_digest_columns(generation, space, stored, lasting)
         arrays = tables | born | {"credit": state.credit, "failed": failed}
         self.record.write("generations", number, arrays, synced=False)
 

@@ -31,7 +31,7 @@ def enable_compilation_cache() -> None:
         return
     try:
         folder = platformdirs.user_cache_path("brns") / "programs"
-        check_cache_folder(folder)
+        make_and_check_cache_folder(folder)
     except (OSError, RuntimeError, UnicodeError) as error:  # platformdirs' own is the second
         warnings.warn(
             f"compiled code is not kept, and each start compiles anew ({error}): name a folder "
@@ -50,7 +50,7 @@ def enable_compilation_cache() -> None:
     compilation_cache.reset_cache()
 
 
-def check_cache_folder(folder: Path) -> None:
+def make_and_check_cache_folder(folder: Path) -> None:
     """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes; a
     `UnicodeError` where its name is not UTF-8, which XLA refuses.
     """

@@ -21,12 +21,12 @@ class RecordError(ValueError):
 
 def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
     """Write a file, whole or not at all. Unsynced, a power failure may lose it."""
-    with open_file_atomically(path, synced) as temporary:
+    with make_file_atomically(path, synced) as temporary:
         temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
-def open_file_atomically(path: Path, synced: bool = True) -> Generator[Path, None, None]:
+def make_file_atomically(path: Path, synced: bool = True) -> Generator[Path, None, None]:
     """A temporary name to write to, of the same kind, which is renamed at the end; a link stays."""
     path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.tmp{path.suffix}")

@@ -13,7 +13,7 @@ from brns.runs.paths import (
     check_output_folder,
     make_directory_atomically,
     require_integer,
-    resolve_out,
+    resolve_output_folder,
 )
 from brns.runs.provenance import read_sources
 from brns.runs.record import Record
@@ -21,7 +21,7 @@ from brns.runs.remaking import GENOTYPE, remakes_exactly, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
-from brns.settings.edits import find_code_edits
+from brns.settings.edits import diff_code_by_name
 from brns.settings.parts import SettingsError
 
 SHARED = ("population_size", "offspring_size", "founders")
@@ -63,7 +63,7 @@ def fork(
             sizes of population and offspring or the founders, or where genotypes lie outside.
     """
     source = run if isinstance(run, Record) else Record(run)
-    out, at = resolve_out(out), require_integer("at", at, 0)
+    out, at = resolve_output_folder(out), require_integer("at", at, 0)
     search = search or source.search
     total = require_integer(
         "generations", source.planned_generations if generations is None else generations, at + 1
@@ -103,7 +103,7 @@ def fork(
         origin.genotypes,
         name=origin.estimator if same else None,
     )
-    edited = find_code_edits(origin.sources, read_sources(search), origin.changing)
+    edited = diff_code_by_name(origin.sources, read_sources(search), origin.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed
@@ -117,7 +117,9 @@ def fork(
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays, synced=False)
             if changed and not remakes_exactly(copy, number):
-                born = _restore_original_operators(source, search).column(GENOTYPE, [number])[0]
+                born = _make_record_with_original_operators(source, search).column(
+                    GENOTYPE, [number]
+                )[0]
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)
         for number in source.store.list_generations("failed"):
@@ -125,11 +127,11 @@ def fork(
                 copy.write("failed", number, source.arrays("failed", number))
         ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
     if source.made_elsewhere:
-        warn_unless_exact(_restore_original_operators(source, search))
+        warn_unless_exact(_make_record_with_original_operators(source, search))
     return Record(out, search)
 
 
-def _restore_original_operators(source: Record, search: NoveltySearch) -> Record:
+def _make_record_with_original_operators(source: Record, search: NoveltySearch) -> Record:
     """A record whose search varies genotypes as the run did."""
     if source.search_or_none is not None:
         return source

@@ -21,14 +21,14 @@ from brns.runs.paths import (
     expand_home,
     make_temporary_folder,
     require_integer,
-    resolve_out,
+    resolve_output_folder,
     resolve_seeds,
 )
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep
 from brns.runs.seeds import compute_generations
-from brns.runs.store import find_run_or_children
+from brns.runs.store import list_run_or_child_runs
 from brns.search import NoveltySearch
 from brns.settings.differences import short_repr
 
@@ -88,8 +88,8 @@ def run(
         ValueError: where an argument or what a part gave is not what it should be.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    path, open_runs = _begin_or_reopen(search, generations, out, seed, seeds, *settings)
-    for _ in _run_with_bar(open_runs, until, progress, out is None):
+    path, open_runs = _prepare_to_begin_or_reopen(search, generations, out, seed, seeds, *settings)
+    for _ in _open_and_iterate_runs_with_bar(open_runs, until, progress, out is None):
         pass
     return records(path, search)
 
@@ -119,8 +119,8 @@ def generations(
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    _, open_runs = _begin_or_reopen(search, generations, out, seed, seeds, *settings)
-    steps = _run_with_bar(open_runs, None, progress, out is None)
+    _, open_runs = _prepare_to_begin_or_reopen(search, generations, out, seed, seeds, *settings)
+    steps = _open_and_iterate_runs_with_bar(open_runs, None, progress, out is None)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
 
@@ -154,12 +154,12 @@ def resume(
     """
     path = expand_home(path)
     open_runs = functools.partial(reopen, path, search, generations, accept_edits)
-    for _ in _run_with_bar(open_runs, until, progress):
+    for _ in _open_and_iterate_runs_with_bar(open_runs, until, progress):
         pass
     return records(path, search)
 
 
-def _begin_or_reopen(
+def _prepare_to_begin_or_reopen(
     search: NoveltySearch,
     generations: SupportsIndex,
     out: str | os.PathLike | None,
@@ -173,7 +173,7 @@ def _begin_or_reopen(
 ) -> tuple[Path, OpenRuns]:
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
     numbers = resolve_seeds(seed, seeds)
-    path = make_temporary_folder() if out is None else resolve_out(out)
+    path = make_temporary_folder() if out is None else resolve_output_folder(out)
     if not isinstance(search, NoveltySearch):
         raise ValueError(
             f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
@@ -183,7 +183,7 @@ def _begin_or_reopen(
             raise ValueError(f"{what} must be {' or '.join(get_args(choices))}; got {value!r}")
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
-    if exist == "resume" and find_run_or_children(path):
+    if exist == "resume" and list_run_or_child_runs(path):
         check_same_arguments(path, records(path), numbers, stride, genotypes)
         return path, functools.partial(reopen, path, search, total, accept_edits)
     check_output_folder(path)
@@ -192,7 +192,7 @@ def _begin_or_reopen(
     return path, functools.partial(begin_in_directory, path, folders, search, facts)
 
 
-def _run_with_bar(
+def _open_and_iterate_runs_with_bar(
     open_runs: OpenRuns, until: Until | None, visible: bool, temporary: bool = False
 ) -> Generator[list[SavedGeneration], None, None]:
     """One generation of all seeds after another; each was saved before it is handed out."""
@@ -236,16 +236,16 @@ def iterate_generations(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        changed = runs[0].record.metadata.find_and_ignore_changes_by_evaluations(runs[0].search)
+        changed = runs[0].record.metadata.remember_and_list_evaluation_changes(runs[0].search)
         for run in runs:
             with room:
-                run.end(status, reason, changed)
+                run.end_session_and_record_changes(status, reason, changed)
 
 
 def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
     first, record = runs[0], runs[0].record
     if first.number == 0:
-        yield [run.founders() for run in runs]
+        yield [run.make_saved_founders() for run in runs]
     keys, states = [run.key for run in runs], [run.state for run in runs]
     count, batches = first.total - first.number, record.metadata.seed_batches
     steps = compute_generations(first.search, keys, states, count, batches)
@@ -254,7 +254,10 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
     with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
         try:
             for after in steps:
-                saved = [run.save(*step) for run, step in zip(runs, after, strict=True)]
+                saved = [
+                    run.save_generation_and_progress(*step)
+                    for run, step in zip(runs, after, strict=True)
+                ]
                 for run, (state, _) in zip(runs, after, strict=True):
                     run.state = state
                 # States are saved meanwhile: at every checkpoint, at least every second,

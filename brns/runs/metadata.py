@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pydantic
 
-from brns.experiments.names import name_search_and_changes
+from brns.experiments.names import find_names_and_changed_settings
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
 from brns.runs.provenance import collect_provenance, read_sources
@@ -22,8 +22,8 @@ from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, format_diff
 from brns.settings.edits import (
     CHANGED_SETTINGS,
-    find_changed_by_evaluations,
-    ignore_evaluation_changes,
+    list_remembered_evaluation_changes,
+    remember_evaluation_changes,
 )
 from brns.tasks.chunked import unwrap_task
 
@@ -68,7 +68,7 @@ class Session(pydantic.BaseModel):
     provenance: dict[str, Any] = pydantic.Field(default_factory=collect_provenance)
     """the command, commit, machine, device and versions"""
 
-    def describe_differences_here(self) -> dict[str, tuple[Any, Any]]:
+    def find_differences_here(self) -> dict[str, tuple[Any, Any]]:
         """What of its machine, versions and options is otherwise here: name to both."""
         changed = find_differences(self.provenance, collect_provenance())
         return {name: both for name, both in changed.items() if name not in ALIKE}
@@ -145,16 +145,16 @@ class Metadata(pydantic.BaseModel):
             if name not in self.changing and not name.startswith(inner)
         }
 
-    def find_and_ignore_changes_by_evaluations(self, search: NoveltySearch) -> list[str]:
+    def remember_and_list_evaluation_changes(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         source, settings = read_sources(search), self.find_different_settings(search)
-        ignore_evaluation_changes(self.sources, source)
+        remember_evaluation_changes(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         CHANGED_SETTINGS[type(unwrap_task(search.task))].update(inner)
-        return [*settings, *find_changed_by_evaluations(source)]
+        return [*settings, *list_remembered_evaluation_changes(source)]
 
-    def compute_checksum(self) -> int:
+    def compute_checksum_of_fields(self) -> int:
         """The checksum that it should have."""
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
@@ -178,7 +178,7 @@ def make_metadata(
         format=12,
         id="",
         experiment=experiment,
-        **name_search_and_changes(search, name)._asdict(),
+        **find_names_and_changed_settings(search, name)._asdict(),
         behavior_space={
             "low": np.asarray(space.low).tolist(),
             "high": np.asarray(space.high).tolist(),
@@ -191,7 +191,7 @@ def make_metadata(
         genotypes=genotypes,
         changing=[
             *(_prefix_of_task(experiment) + name for name in settings),
-            *find_changed_by_evaluations(source),
+            *list_remembered_evaluation_changes(source),
         ],
         sources=source.texts,
         **collect_provenance(),
@@ -207,15 +207,15 @@ def _prefix_of_task(experiment: dict[str, Any]) -> str:
 
 def write_metadata(store: Store, metadata: Metadata) -> None:
     """Write a run's `run.json`, whole or not at all."""
-    metadata.checksum = metadata.compute_checksum()
-    store.write_run_json(metadata.model_dump_json(indent=1).encode())
+    metadata.checksum = metadata.compute_checksum_of_fields()
+    store.write_run_json_bytes(metadata.model_dump_json(indent=1).encode())
 
 
 def read_metadata(store: Store) -> Metadata:
     """What a run's `run.json` says; a `RecordError` where it is damaged or of another version."""
     file = store.path / NAME
     try:
-        metadata = Metadata.model_validate_json(store.read_run_json())
+        metadata = Metadata.model_validate_json(store.read_run_json_bytes())
     except pydantic.ValidationError as error:
         faults = []
         for fault in error.errors()[:3]:
@@ -224,7 +224,7 @@ def read_metadata(store: Store) -> Metadata:
         raise RecordError(
             f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}"
         ) from None
-    if metadata.checksum != metadata.compute_checksum():
+    if metadata.checksum != metadata.compute_checksum_of_fields():
         raise RecordError(f"{file} is damaged: its checksum does not match")
     return metadata
 

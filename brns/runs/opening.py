@@ -29,7 +29,7 @@ from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff
-from brns.settings.edits import find_code_edits
+from brns.settings.edits import diff_code_by_name
 from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
@@ -51,14 +51,14 @@ def begin_in_directory(
     begun = copy_to_host([search.init_with_failures(jax.random.key(each.seed)) for each in facts])
     with make_directory_atomically(path) as hidden:  # there is no run without its founders
         stores = [Store(hidden / folder) for folder in folders]
-        runs = begin_runs(search, facts, session, begun, stores)
+        runs = save_founders_and_begin_runs(search, facts, session, begun, stores)
     for run, folder in zip(runs, folders, strict=True):
         run.record.store = Store(path / folder)
     _lock_until_closed([run.record for run in runs], locks)
     return runs
 
 
-def begin_runs(
+def save_founders_and_begin_runs(
     search: NoveltySearch,
     facts: Sequence[metadata.Metadata],
     session: metadata.Session,
@@ -66,7 +66,7 @@ def begin_runs(
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
     """New runs, of which the founders are stored, from what `search.init_with_failures` gave."""
-    changed = facts[0].find_and_ignore_changes_by_evaluations(search)
+    changed = facts[0].remember_and_list_evaluation_changes(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, failed), store in zip(facts, begun, stores, strict=True):
@@ -99,7 +99,7 @@ def reopen(
     total = planned if generations is None else require_integer("generations", generations)
     _lock_until_closed(existing, locks)
     at = find_last_common_checkpoint(path, existing)
-    edited = record_edits(existing, at, accept_edits)
+    edited = check_and_record_code_edits(existing, at, accept_edits)
     if total != planned:
         text = f"{path} was begun for {planned} generations and {total} are asked for; "
         text += (
@@ -113,7 +113,7 @@ def reopen(
     runs = [ActiveRun.read_stored(record, at, total) for record in existing]
     session = metadata.Session(after=at)
     for run in runs:
-        run.begin_session(session)
+        run.begin_session_and_clean_up(session)
     for record in elsewhere:
         warn_unless_exact(record)
     return runs
@@ -216,13 +216,13 @@ def mark_missing_seeds(runs: Sequence[Record]) -> None:
         run.metadata.left_out = sorted(set(run.seeds) - set(present))
 
 
-def record_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
+def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     """Whether the user's own code was edited since; without `accept` that is a `RecordError`, else
     the runs' metadata say it, with the generation `after` which they go on.
     """
     source = read_sources(runs[0].search)
     old = runs[0].metadata.sources
-    edited = find_code_edits(old, source, runs[0].metadata.changing)
+    edited = diff_code_by_name(old, source, runs[0].metadata.changing)
     if edited and not accept:
         raise RecordError(_describe_code_edits(runs[0], edited, source))
     for run in runs if edited else ():

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from brns.runs.files import RecordError, sync_to_disk
-from brns.runs.store import NAME, find_run_or_children
+from brns.runs.store import NAME, list_run_or_child_runs
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]
 """how many, or which"""
@@ -54,7 +54,7 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
     return number
 
 
-def resolve_out(out: str | os.PathLike) -> Path:
+def resolve_output_folder(out: str | os.PathLike) -> Path:
     """The folder that a path means now; of a link what it points to."""
     if not isinstance(out, str | os.PathLike) or "\0" in os.fspath(out):
         raise ValueError(f"out must be a folder, as a text or a path; got {out!r:.80}")
@@ -85,7 +85,7 @@ def check_not_taken(out: Path) -> None:
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f'resume it (brns resume {shlex.quote(str(out))}, in Python exist="resume"), or '
         other = "it is no folder" if not out.is_dir() else "it holds something else than a run"
-        advice = f": {again}" if find_run_or_children(out) else f", and {other}: "
+        advice = f": {again}" if list_run_or_child_runs(out) else f", and {other}: "
         raise RecordError(f"{out} exists already{advice}{ELSEWHERE}")
 
 

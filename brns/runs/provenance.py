@@ -40,7 +40,7 @@ def collect_provenance() -> dict[str, Any]:
     ]
     return {
         "command": format_command(),
-        "commit": find_commit(),
+        "commit": find_brns_commit_or_version(),
         "machine": {
             "processor": _find_processor_name(),
             "cores": count_cores(),
@@ -65,7 +65,7 @@ def format_command() -> str:
 
 
 @functools.cache  # of what was imported, whatever is edited while it runs
-def find_commit() -> str:
+def find_brns_commit_or_version() -> str:
     """The commit of brns' checkout, with a plus sign where it was changed; else the version."""
     checkout = Path(__file__).parents[2]
     options = ["--always", "--dirty=+", "--abbrev=12", "--exclude=*"]

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, UInt32
 
 from brns.core import Box, Population
-from brns.formatting import abbreviate_numbers
+from brns.formatting import format_numbers_with_ellipsis
 from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
 from brns.runs import metadata, remaking
@@ -26,7 +26,7 @@ from brns.runs.paths import expand_home
 from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
 from brns.runs.states import EstimatorStateReader
-from brns.runs.store import REPAIR, Kind, Store, find_run_or_children
+from brns.runs.store import REPAIR, Kind, Store, list_run_or_child_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_from_json
 from brns.settings.differences import format_diff
@@ -115,7 +115,8 @@ class Record:
         numbers = self.store.list_generations("generations")
         if not numbers or numbers != list(range(len(numbers))):
             raise RecordError(
-                f"{self.path} lacks generations, it has {abbreviate_numbers(numbers)}: {REPAIR}"
+                f"{self.path} lacks generations, it has {format_numbers_with_ellipsis(numbers)}: "
+                f"{REPAIR}"
             )
         return numbers
 
@@ -237,14 +238,14 @@ class Record:
         if not generations:
             raise RecordError(
                 f"{self.path} has no generation to read {name} of; it has "
-                f"{abbreviate_numbers(self.generations)}"
+                f"{format_numbers_with_ellipsis(self.generations)}"
             )
         if name not in COLUMNS:
             raise RecordError(f"a run has no column {name!r}; it has {', '.join(COLUMNS)}")
         if name == GENOTYPE:
             return np.stack([remaking.read_or_remake_genotypes(self, g) for g in generations])
         who, column = name.split(".")
-        return np.stack([self.read_generation(g)[who][column] for g in generations])
+        return np.stack([self.read_generation_arrays(g)[who][column] for g in generations])
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation.
@@ -264,7 +265,7 @@ class Record:
         if number not in self.generations_with_states:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has "
-                f"{abbreviate_numbers(self.generations_with_states)}. A run with "
+                f"{format_numbers_with_ellipsis(self.generations_with_states)}. A run with "
                 "checkpoint_every=1 (--checkpoint-every 1) keeps all"
             )
         estimator = self._states.restore(self, number, search)
@@ -273,7 +274,7 @@ class Record:
     def state_without_estimator(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
         credit, even = (
-            self.read_generation(number)["credit"],
+            self.read_generation_arrays(number)["credit"],
             search.mutate_as_mixture.initial_credit(),
         )
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
@@ -322,7 +323,9 @@ class Record:
         """The solution set S of Algorithm 1: every success once, with genotype,
         behavior and generation of birth.
         """
-        born = [self.read_generation(g)["offspring"] for g in range(self.last_generation + 1)]
+        born = [
+            self.read_generation_arrays(g)["offspring"] for g in range(self.last_generation + 1)
+        ]
         return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
@@ -347,7 +350,7 @@ class Record:
             RecordError: where the run does not have the generation.
         """
         number = self.last_generation if generation is None else generation
-        return self._to_population(self.read_generation(number)["survivors"])
+        return self._to_population(self.read_generation_arrays(number)["survivors"])
 
     def _to_population(self, table: np.ndarray) -> Population:
         columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
@@ -372,23 +375,23 @@ class Record:
         """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
-            everyone = self.read_generation(g)["offspring"]["id"]
+            everyone = self.read_generation_arrays(g)["offspring"]["id"]
             requested = np.isin(everyone, ids[born == g])
             genotypes = remaking.read_or_remake_genotypes(self, g, requested)[requested]
             rows |= dict(zip(everyone[requested].tolist(), genotypes, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(
-                f"{self.path} has no individuals {abbreviate_numbers(unknown)} that were born in "
-                "these generations"
+                f"{self.path} has no individuals {format_numbers_with_ellipsis(unknown)} that were "
+                "born in these generations"
             )
-        nobody = self.read_generation(0)[GENOTYPE][:0]
+        nobody = self.read_generation_arrays(0)[GENOTYPE][:0]
         return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
 
     @property
     def made_elsewhere(self) -> bool:
         """Whether its last generations were made by other versions, options or another machine."""
         sessions = self._sessions
-        return bool(sessions and sessions[-1].describe_differences_here())
+        return bool(sessions and sessions[-1].find_differences_here())
 
     def to_dataframe(self) -> "pandas.DataFrame":
         """A data frame with a row for each generation: the columns of progress.csv, and the seed.
@@ -400,12 +403,12 @@ class Record:
 
         rows = Rows(self.behavior_space)
         table = [
-            rows.summarize_generation(g, self.read_generation(g))._asdict()
+            rows.summarize_generation(g, self.read_generation_arrays(g))._asdict()
             for g in self.generations
         ]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
-    def read_generation(self, number: int, *tables: str) -> dict[str, np.ndarray]:
+    def read_generation_arrays(self, number: int, *tables: str) -> dict[str, np.ndarray]:
         """What is stored of a generation, read once; of a run that goes on, each time."""
         if not self.keeps_in_memory:
             return self.arrays("generations", number, tables)
@@ -417,7 +420,7 @@ class Record:
                     raise
                 raise RecordError(
                     f"{self.path} has no generation {number}; it has "
-                    f"{abbreviate_numbers(generations)}"
+                    f"{format_numbers_with_ellipsis(generations)}"
                 ) from None
         return self._read[number]
 
@@ -447,7 +450,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
     Raises:
         RecordError: where there is no run, or another experiment made it.
     """
-    if not (folders := find_run_or_children(expand_home(path))):
+    if not (folders := list_run_or_child_runs(expand_home(path))):
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"
         )

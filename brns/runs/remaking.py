@@ -20,7 +20,7 @@ from brns.runs.files import RecordError
 from brns.runs.provenance import read_sources
 from brns.search import derive_keys, generate_offspring
 from brns.settings.differences import format_diff
-from brns.settings.edits import find_code_edits
+from brns.settings.edits import diff_code_by_name
 
 GENOTYPE = "offspring.genotype"
 CHECKED = 5
@@ -35,7 +35,7 @@ Keep = Literal["survivors", "all"]
 Likeness = Literal["exact", "rounded", "other"]
 
 
-def make_genotype_columns(
+def make_genotype_and_digest_columns(
     generation: Generation, space: Box, keep: Keep, stored: Bool[np.ndarray, " n"]
 ) -> dict[str, np.ndarray]:
     """What a generation's file holds of genotypes; `stored` are survivors and solutions."""
@@ -45,12 +45,12 @@ def make_genotype_columns(
     return {
         "stored": stored,
         GENOTYPE: genotypes[stored],
-        "digest": digest_genotypes(genotypes),
+        "digest": digest_genotypes_together(genotypes),
         "fingerprint": project_genotypes(genotypes, space),
     }
 
 
-def digest_genotypes(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
+def digest_genotypes_together(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
     """Eight bytes of all bits."""
     content = np.ascontiguousarray(genotypes, "<f4").tobytes()
     return np.frombuffer(hashlib.blake2b(content, digest_size=8).digest(), np.uint8)
@@ -74,7 +74,7 @@ def compare_with_stored(facts: Mapping[str, Any], again: Any, space: Box) -> Lik
     genotypes = np.asarray(again.genotype)
     if not np.array_equal(again.parent, facts["offspring"]["parent"]):
         return "other"
-    if np.array_equal(digest_genotypes(genotypes), facts["digest"]):
+    if np.array_equal(digest_genotypes_together(genotypes), facts["digest"]):
         return "exact"
     width = np.asarray(space.high - space.low)
     far = np.abs(genotypes[facts["stored"]] - facts[GENOTYPE]) > ROUNDING * width
@@ -88,7 +88,7 @@ def read_or_remake_genotypes(
     """The genotypes born in a generation of a `Record`, those that are not on disk made again.
     Of who is not requested any may be zeros.
     """
-    facts = record.read_generation(number)
+    facts = record.read_generation_arrays(number)
     stored, genotypes = facts["stored"], facts[GENOTYPE]
     lacking = ~stored if requested is None else requested & ~stored
     everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
@@ -114,13 +114,13 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     again = generate_offspring(
         search.mutate_as_mixture, space, search.offspring_size, search.tournament, parents, key
     )
-    facts = record.read_generation(number)
+    facts = record.read_generation_arrays(number)
     return np.array(again.genotype), compare_with_stored(facts, again, space)
 
 
 def remakes_exactly(record: Any, number: int) -> bool:
     """Whether a generation's genotypes are stored, or made again here to the bit."""
-    stored = record.read_generation(number)["stored"]
+    stored = record.read_generation_arrays(number)["stored"]
     return bool(stored.all()) or remake_and_compare(record, number)[1] == "exact"
 
 
@@ -132,7 +132,7 @@ def warn_unless_exact(record: Any) -> None:
     """
     numbers = record.generations[1:]
     some = numbers[:: max(len(numbers) // CHECKED, 1)]
-    lacking = [g for g in some if not record.read_generation(g, "stored")["stored"].all()]
+    lacking = [g for g in some if not record.read_generation_arrays(g, "stored")["stored"].all()]
     alike = {g: remake_and_compare(record, g)[1] for g in lacking}
     for like in ("other", "rounded"):
         if wrong := [g for g in lacking if alike[g] == like]:
@@ -159,9 +159,9 @@ def _explain_difference(record: Any, number: int, like: Likeness) -> str:
     sessions = [part for part in metadata.sessions if part.after < number]
     if not sessions:
         return "another search, version or machine made the run that this is a fork of"
-    if changed := sessions[-1].describe_differences_here():
+    if changed := sessions[-1].find_differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
-    if edited := find_code_edits(
+    if edited := diff_code_by_name(
         metadata.sources_of(number), read_sources(record.search), metadata.changing
     ):
         return f"your own code was edited since: {', '.join(edited)}"

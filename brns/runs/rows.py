@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from brns.core import Box
-from brns.metrics.coverage import choose_grid_shape, find_cells
+from brns.metrics.coverage import choose_grid_shape_or_none, find_cell_coordinates
 from brns.metrics.saturation import VisitedCells
 
 
@@ -47,7 +47,7 @@ class Rows:
     """what they are worked out from"""
 
     def __init__(self, space: Box):
-        self.space, self.grid = space, choose_grid_shape(space)
+        self.space, self.grid = space, choose_grid_shape_or_none(space)
         self.visited = {who: np.zeros(self.grid or 1, bool) for who in ("offspring", "survivors")}
         self.evaluations = self.solutions = self.failed = 0
         self.seen = VisitedCells(space)
@@ -66,7 +66,7 @@ class Rows:
         coverage = dict.fromkeys(reached)
         if self.grid:
             for who, visited in self.visited.items():
-                visited[tuple(find_cells(reached[who], self.space, self.grid).T)] = True
+                visited[tuple(find_cell_coordinates(reached[who], self.space, self.grid).T)] = True
                 coverage[who] = float(visited.mean())
         return Row(
             generation=number,
@@ -78,7 +78,7 @@ class Rows:
             fitness_max=float(fitness.max()),
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
-            new=self.seen.add_and_get_fraction_recent(living),
+            new=self.seen.add_and_get_fraction_new_in_last_half(living),
             coverage_evaluated=coverage["offspring"],
             coverage_survivors=coverage["survivors"],
             failed=self.failed,

@@ -50,7 +50,7 @@ def count_parallel_batches(task: Task, seeds: int) -> int:
     return min(seeds, count_cores() if jax.default_backend() == "cpu" else jax.local_device_count())
 
 
-def split_seeds(seeds: int, batches: int) -> list[slice]:
+def slice_seeds_into_batches(seeds: int, batches: int) -> list[slice]:
     """The seeds of each batch: equal batches but for the last, so that one shape is compiled."""
     size = -(-seeds // batches)
     return [slice(first, min(first + size, seeds)) for first in range(0, seeds, size)]
@@ -78,7 +78,7 @@ def compute_generations(
     else:
         begun = [
             (stack_trees(states[part]), jnp.stack(keys[part]))
-            for part in split_seeds(len(keys), batches)
+            for part in slice_seeds_into_batches(len(keys), batches)
         ]
         if len(begun) > 1:
             places = itertools.cycle(jax.local_devices())
@@ -101,7 +101,7 @@ def _compute_generations_ahead(
     `cancel` ends the evaluations that go on where not all generations were asked for.
     """
 
-    def step_from(before: Future[Step], keys: Key[Array, "..."]) -> Step:
+    def step_batch_from_future(before: Future[Step], keys: Key[Array, "..."]) -> Step:
         return step(before.result()[0], keys)
 
     # On a CPU JAX computes in turn what one thread begins,
@@ -117,7 +117,8 @@ def _compute_generations_ahead(
             if number < generations:
                 further = zip(threads, newest, batches, strict=True)
                 newest = [
-                    thread.submit(step_from, before, keys) for thread, before, (_, keys) in further
+                    thread.submit(step_batch_from_future, before, keys)
+                    for thread, before, (_, keys) in further
                 ]
                 begun.append(newest)
             if number >= ahead:

@@ -65,5 +65,5 @@ def _compute_stored_shapes(search: NoveltySearch) -> Any:
 
 def _read_valid_offspring_descriptors(record: Any, number: int) -> np.ndarray:
     """The descriptors of a generation's offspring, without those who failed."""
-    offspring = record.read_generation(number, "offspring")["offspring"]
+    offspring = record.read_generation_arrays(number, "offspring")["offspring"]
     return offspring["descriptor"][~offspring["failed"]]

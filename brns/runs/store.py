@@ -29,7 +29,7 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 """what file systems without locks answer"""
 
 
-def find_run_or_children(folder: Path) -> list[Path]:
+def list_run_or_child_runs(folder: Path) -> list[Path]:
     """The run in a folder, or else those one folder below, by name.
 
     Those that are being made have hidden names, and are left out. A `RecordError` where the folder
@@ -53,12 +53,12 @@ class Store:
     def __init__(self, path: Path):
         self.path = path
 
-    def read_run_json(self) -> bytes:
+    def read_run_json_bytes(self) -> bytes:
         """What `run.json` holds."""
         try:
             return (self.path / NAME).read_bytes()
         except FileNotFoundError:
-            below = find_run_or_children(self.path)
+            below = list_run_or_child_runs(self.path)
             batch = f"; it holds runs, such as {below[0]}" if below else ""
             raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
         except OSError as error:
@@ -66,7 +66,7 @@ class Store:
                 f"{self.path / NAME} cannot be read ({error.strerror}): {OPEN}"
             ) from None
 
-    def write_run_json(self, content: bytes) -> None:
+    def write_run_json_bytes(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
         write_bytes(self.path / NAME, content)
 
@@ -181,7 +181,7 @@ class Store:
         """Where a generation's file of a kind is."""
         return self.path / kind / f"{number:06d}.npz"
 
-    def make_folders(self) -> None:
+    def make_run_folder(self) -> None:
         """Make the directory, where there is none."""
         self._make_folder(self.path)
 

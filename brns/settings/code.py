@@ -103,7 +103,7 @@ def _compile_codes(text: str, file: str) -> list[types.CodeType]:
     return list(_iterate_codes(compile(text, file, "exec", dont_inherit=True)))
 
 
-def find_digests(text: str) -> list[str]:
+def extract_digest_lines(text: str) -> list[str]:
     """What Python compiled of the functions of a text that `read_source_with_digest` gave."""
     return re.findall(r"^(?:# )?(.*, compiled by Python .*: \w{16})$", text, re.MULTILINE)
 
@@ -232,13 +232,13 @@ def _find_changing_statements(block: ast.AST, name: str) -> Generator[ast.stmt, 
             for part in {"body", "orelse", "handlers", "finalbody"} & vars(line).keys():
                 setattr(line, part, [ast.Pass()] if part == "body" else [])
             only_declared = isinstance(node, ast.AnnAssign) and node.value is None
-            changed = {*find_variables(line, ast.Store), *_find_changed_in_part(line)}
+            changed = {*find_variables(line, ast.Store), *_find_mutated_names(line)}
             if name in changed and not only_declared:
                 yield line
         yield from _find_changing_statements(node, name)
 
 
-def _find_changed_in_part(statement: ast.stmt) -> Generator[str, None, None]:
+def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
     """The names a in statements such as `a.b[0] = 1` and `a.fit(x)`."""
     if isinstance(statement, ast.Assign | ast.AugAssign):
         changed = statement.targets if isinstance(statement, ast.Assign) else [statement.target]

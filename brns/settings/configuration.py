@@ -13,7 +13,7 @@ from brns.settings.parsing import get_source_text, parse_source
 from brns.settings.parts import SettingsError, suggest_name
 
 
-def settings(part: Any) -> dict[str, tuple[Any, str]]:
+def find_setting_types_and_meanings(part: Any) -> dict[str, tuple[Any, str]]:
     """The fields of a class that can be set as text: name to type and meaning."""
     if not dataclasses.is_dataclass(part):
         return {}
@@ -34,7 +34,7 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     list as a tuple. A `SettingsError` reports all changes that are wrong.
     """
     name = type(part).__name__
-    fields = settings(type(part))
+    fields = find_setting_types_and_meanings(type(part))
     problems, values = [], {}
     for key, value in changes.items():
         if key not in fields:

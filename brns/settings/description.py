@@ -62,7 +62,7 @@ def part_to_json(part: Any) -> Any:
         inner = {"function": part.func, "args": part.args, **part.keywords}
     elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
         inner = {}
-    elif function := _qualified_name(part):
+    elif function := _get_name_of_callable_or_module(part):
         owner = get_attribute_safely(part, "__self__")  # of a bound method
         told = owner is not None and (is_stdlib_or_numpy_value(owner) or is_array(owner))
         return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
@@ -116,7 +116,7 @@ def _array_from_json(description: Mapping[str, Any]) -> Any:
     return values.reshape(description.get("shape", values.shape))
 
 
-def _qualified_name(part: Any) -> str | None:
+def _get_name_of_callable_or_module(part: Any) -> str | None:
     """The name of a class, a module, or a function of any kind; other objects have none."""
     name = get_attribute_safely(part, "__qualname__") or get_attribute_safely(part, "__name__")
     by_name = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
@@ -128,13 +128,17 @@ def _collect_settings(part: Any) -> dict[str, Any]:
     that compares by value and has only private ones, such as jumanji's specs, these.
     """
     if dataclasses.is_dataclass(part):
-        fields = {field.name: getattr(part, field.name) for field in public_fields(part)}
+        fields = {
+            field.name: getattr(part, field.name) for field in list_public_dataclass_fields(part)
+        }
         arguments = _find_constructor_arguments(type(part))
         kept = attributes_of(part) if arguments else {}
         values = {name: kept[name] for name in arguments if name in kept and name not in fields}
-        return fields | {key: value for key, value in values.items() if _is_recordable_value(value)}
+        return fields | {
+            key: value for key, value in values.items() if _counts_as_setting_value(value)
+        }
     attributes = attributes_of(part)
-    values = {name: value for name, value in attributes.items() if _is_recordable_value(value)}
+    values = {name: value for name, value in attributes.items() if _counts_as_setting_value(value)}
     public = {name: value for name, value in values.items() if name[0] != "_"}
     told_by_private = not public and len(values) == len(attributes)
     return values if told_by_private and _compares_by_value(part) else public
@@ -177,7 +181,7 @@ def attributes_of(thing: Any) -> dict[str, Any]:
 def _is_refused(value: Any, name: str) -> bool:
     """Whether it is a value that a record cannot keep."""
     try:
-        if _is_recordable_value(value):
+        if _counts_as_setting_value(value):
             check_recordable(value, name)
     except SettingsError:
         return True
@@ -215,7 +219,7 @@ def _compares_by_value(thing: Any) -> bool:
     return type(thing).__eq__ is not object.__eq__
 
 
-def _is_recordable_value(thing: Any) -> bool:
+def _counts_as_setting_value(thing: Any) -> bool:
     """Whether it is a value, not an object such as a simulator, nor what JAX leaves in one when it
     compiles a method that assigns attributes.
     """
@@ -223,14 +227,14 @@ def _is_recordable_value(thing: Any) -> bool:
         return False
     if isinstance(thing, Mapping):
         return all(
-            _is_recordable_value(key) and _is_recordable_value(value)
+            _counts_as_setting_value(key) and _counts_as_setting_value(value)
             for key, value in thing.items()
         )
     if isinstance(thing, Sequence | Set) and not isinstance(thing, str | bytes | bytearray | range):
-        return all(map(_is_recordable_value, thing))
+        return all(map(_counts_as_setting_value, thing))
     if isinstance(thing, CONSTANTS | bool | int | float | enum.Enum | functools.partial):
         return True
-    part = dataclasses.is_dataclass(thing) or bool(_qualified_name(thing))
+    part = dataclasses.is_dataclass(thing) or bool(_get_name_of_callable_or_module(thing))
     by_value = _compares_by_value(thing)
     return (
         part
@@ -251,7 +255,7 @@ def _is_random_or_iterator(thing: Any) -> bool:
     return isinstance(thing, random.Random | numpys | np.random.SeedSequence)
 
 
-def public_fields(part: Any) -> list[dataclasses.Field]:
+def list_public_dataclass_fields(part: Any) -> list[dataclasses.Field]:
     """The public fields that a dataclass is made with; of other objects none."""
     if isinstance(part, type) or not dataclasses.is_dataclass(part):
         return []
@@ -288,7 +292,7 @@ def check_recordable(part: Any, name: str) -> None:
             "numpy.random.default_rng(jax.random.key_data(key)); or begin its name with _ where "
             "evaluate draws nothing"
         )
-    elif is_array(part) or _qualified_name(part) or isinstance(part, type):
+    elif is_array(part) or _get_name_of_callable_or_module(part) or isinstance(part, type):
         return
     else:
         inner = _collect_settings(part)
@@ -313,7 +317,7 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         return original
     is_user_part = type(original).__name__ == name
     if name in REBUILT or isinstance(original, enum.Enum):
-        return _decode_value(name, description, original)
+        return _decode_by_class_name(name, description, original)
     if not is_user_part and name not in NAMED:
         raise SettingsError(
             f"{name!r} is not in brns, or may hold functions of yours: add --search module:object, "
@@ -359,7 +363,7 @@ REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")
 """values that are rebuilt, beside members of an Enum that is the user's"""
 
 
-def _decode_value(name: str, description: Mapping[str, Any], original: Any) -> Any:
+def _decode_by_class_name(name: str, description: Mapping[str, Any], original: Any) -> Any:
     if isinstance(original, enum.Flag):
         return type(original)(description["value"])  # several members may be united
     if isinstance(original, enum.Enum):
@@ -382,19 +386,19 @@ def _decode_value(name: str, description: Mapping[str, Any], original: Any) -> A
         return _array_from_json(description)
     if name in ("set", "frozenset"):
         kind = set if name == "set" else frozenset
-        return kind(_decode_key(item) for item in description["items"])
+        return kind(_decode_hashable(item) for item in description["items"])
     present = original if isinstance(original, Mapping) else {}
     values = {}
     for key, value in description["items"]:
-        key = _decode_key(key)
+        key = _decode_hashable(key)
         values[key] = _decode_setting(name, Any, value, present.get(key))
     return collections.OrderedDict(values) if name == "OrderedDict" else values
 
 
-def _decode_key(item: Any) -> Any:
+def _decode_hashable(item: Any) -> Any:
     """What can be a key of a dictionary, or in a set."""
     if isinstance(item, list):
-        return tuple(map(_decode_key, item))
+        return tuple(map(_decode_hashable, item))
     return _decode_setting("a key", Any, item, None)
 
 

@@ -4,7 +4,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brns.settings.description import descriptions_equal, is_array, part_to_json, public_fields
+from brns.settings.description import (
+    descriptions_equal,
+    is_array,
+    list_public_dataclass_fields,
+    part_to_json,
+)
 
 
 def flatten_settings(description: Any, prefix: str = "") -> dict[str, Any]:
@@ -46,7 +51,7 @@ def find_changed_settings(part: Any, reference: Any = None) -> dict[str, Any]:
     reference of its class, or from the defaults.
     """
     overrides, described = {}, part_to_json(part)
-    for field in public_fields(part):
+    for field in list_public_dataclass_fields(part):
         value = getattr(part, field.name)
         default = field.default if reference is None else getattr(reference, field.name)
         if field.name not in described or descriptions_equal(

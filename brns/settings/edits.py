@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from brns.settings.code import find_digests, normalize_source
+from brns.settings.code import extract_digest_lines, normalize_source
 from brns.settings.sources import UserCode
 
 SHOWN = 30
@@ -20,16 +20,16 @@ CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
 """the same of the settings of tasks of a class"""
 
 
-def find_changed_by_evaluations(code: UserCode) -> list[str]:
+def list_remembered_evaluation_changes(code: UserCode) -> list[str]:
     """The names of some code that evaluations of this process changed."""
 
-    def concerns(name: str) -> bool:
-        return name in code.names or ("." in name and concerns(name.rpartition(".")[0]))
+    def is_named_in_code(name: str) -> bool:
+        return name in code.names or ("." in name and is_named_in_code(name.rpartition(".")[0]))
 
-    return sorted(filter(concerns, _CHANGED))
+    return sorted(filter(is_named_in_code, _CHANGED))
 
 
-def find_code_edits(
+def diff_code_by_name(
     before: Mapping[str, str], now: UserCode, changing: Collection[str] = ()
 ) -> dict[str, str]:
     """What was edited, but for comments and values that evaluations change: a text by name."""
@@ -38,10 +38,10 @@ def find_code_edits(
         was, text = before.get(name, ""), texts.get(name, "")
         if name in changing or name in _CHANGED or normalize_source(was) == normalize_source(text):
             continue
-        compiled = find_digests(text)  # of a file that was edited, but not imported again
+        compiled = extract_digest_lines(text)  # of a file that was edited, but not imported again
         if (
             compiled
-            and compiled == find_digests(was)
+            and compiled == extract_digest_lines(was)
             and was.startswith(now.join_value_texts(name))
         ):
             continue
@@ -52,13 +52,13 @@ def find_code_edits(
     return changed
 
 
-def ignore_evaluation_changes(before: Mapping[str, str], now: UserCode) -> None:
+def remember_evaluation_changes(before: Mapping[str, str], now: UserCode) -> None:
     """From now on what evaluations changed since the texts were `before` is no edit in this
     process: counters, caches, logs.
 
     What a file says of functions and objects that were there may have been edited meanwhile.
     """
-    for name in find_code_edits(before, now):
+    for name in diff_code_by_name(before, now):
         there = name in before and name in now.texts
         if not there or name in now.values or before[name].startswith(f"{name} = "):
             _CHANGED.add(name)
@@ -73,9 +73,11 @@ class SentCode(NamedTuple):
     changing: list[str]
 
 
-def describe_code(task: Any) -> SentCode:
+def describe_code_for_workers(task: Any) -> SentCode:
     code, python = UserCode(task), sys.version_info[:2]
-    return SentCode(python, code.texts, code.digest_files(), find_changed_by_evaluations(code))
+    return SentCode(
+        python, code.texts, code.digest_module_files(), list_remembered_evaluation_changes(code)
+    )
 
 
 def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
@@ -85,11 +87,11 @@ def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
     if sent.python != sys.version_info[:2]:
         return []
     here = UserCode(task)
-    files, found = here.digest_files(), []
-    for name in find_code_edits(sent.texts, here, sent.changing):
+    files, found = here.digest_module_files(), []
+    for name in diff_code_by_name(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")
         modules = {each for each in (*sent.files, *files) if name.startswith(each)}
         edited = any(sent.files.get(each) != files.get(each) for each in modules)
-        if there and text and (edited or find_digests(there) != find_digests(text)):
+        if there and text and (edited or extract_digest_lines(there) != extract_digest_lines(text)):
             found.append(name)
     return found

@@ -47,7 +47,7 @@ class Part(NamedTuple):
         return PLACES[self.kind]
 
     @property
-    def command_line_option(self) -> str:
+    def command_line_usage(self) -> str:
         """How a command line chooses it, such as `--estimator archive`."""
         commands = {"task": "brns run ", "estimator": "--estimator "}
         return f"{commands.get(self.search_setting, f'--set {self.search_setting}=')}{self.name}"

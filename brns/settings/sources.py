@@ -45,14 +45,14 @@ from brns.settings.parsing import get_source_text, parse_source
 from brns.settings.values import (
     PLAIN,
     Wrapped,
-    describes_itself,
     format_value,
     is_alias,
     is_series,
     is_user_object,
     is_value_or_collection,
-    make_sort_key,
-    name_key,
+    make_reproducible_sort_key,
+    name_dictionary_entry,
+    needs_no_assignment_lines,
 )
 
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
@@ -116,7 +116,7 @@ class UserCode:
         """What there is of a name, but for functions."""
         return "".join(each.get(name, "") for each in (self.values, self.made, self.files))
 
-    def digest_files(self) -> dict[str, str]:
+    def digest_module_files(self) -> dict[str, str]:
         """Name of a module to a digest of its file as it is now."""
         digests = {}
         for name, path in self._paths.items():
@@ -168,7 +168,9 @@ class UserCode:
         self._seen[id(thing)] = thing
         if isinstance(thing, Mapping):
             pairs = enumerate(thing.items())
-            self._collect_all({name_key(row, key): value for row, (key, value) in pairs}, name)
+            self._collect_all(
+                {name_dictionary_entry(row, key): value for row, (key, value) in pairs}, name
+            )
             for key in thing:
                 self._collect(key)
             self._collect(get_attribute_safely(thing, "default_factory"))
@@ -176,7 +178,7 @@ class UserCode:
             self._collect(thing.tolist() if thing.dtype.hasobject else None)
         elif isinstance(thing, tuple | list | set | frozenset):
             ordered = isinstance(thing, tuple | list)
-            things = thing if ordered else sorted(thing, key=make_sort_key)
+            things = thing if ordered else sorted(thing, key=make_reproducible_sort_key)
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
             if is_user_code(thing):
@@ -223,7 +225,7 @@ class UserCode:
             owner = get_attribute_safely(thing, "__self__")  # of a list's method, say
             if owner is not None:
                 self._collect(owner, name)
-        if describes_itself(thing) or get_attribute_safely(thing, "__name__") is not None:
+        if needs_no_assignment_lines(thing) or get_attribute_safely(thing, "__name__") is not None:
             return
         if not self._collect_object_assignments(thing) and name:  # no line tells of it
             inner = attributes_of(thing).items()
@@ -270,16 +272,16 @@ class UserCode:
 
     def _collect_registered_environment(self, spec: Any) -> None:
         """Add what a program registered with Gymnasium."""
-        entry = self._find_entry_point(spec)
+        entry = self._find_entry_point_or_collect_file(spec)
         if entry is not None and is_user_code(entry):
             names = ("kwargs", "max_episode_steps")
             arguments = {name: getattr(spec, name) for name in names}
             self._collect_all({"entry_point": entry, **arguments}, f"registered {spec.id}")
             for wrapper in spec.additional_wrappers:
-                self._collect(self._find_entry_point(wrapper))
+                self._collect(self._find_entry_point_or_collect_file(wrapper))
                 self._collect(wrapper.kwargs, f"registered {spec.id}.{wrapper.name}")
 
-    def _find_entry_point(self, spec: Any) -> Any:
+    def _find_entry_point_or_collect_file(self, spec: Any) -> Any:
         """The class or function by which Gymnasium makes something; of a module that is not
         imported yet the file is added.
         """
@@ -288,7 +290,7 @@ class UserCode:
             return entry
         name, _, inner = entry.partition(":")
         if (module := sys.modules.get(name)) is None:
-            self._collect_file(name)
+            self._collect_imported_module_text(name)
         return getattr(module, inner, None)
 
     def _collect_class(self, kind: type) -> None:
@@ -307,12 +309,16 @@ class UserCode:
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
             annotated = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
             for name, value in (annotated | vars(each)).items():
-                written = not name.startswith("__") or name == "__call__" or _is_handwritten(value)
+                written = (
+                    not name.startswith("__")
+                    or name == "__call__"
+                    or _is_not_generated_by_decorator(value)
+                )
                 lists_members = isinstance(each, enum.EnumMeta) and name[0] == name[-1] == "_"
                 if written and name not in settings and not lists_members:
                     path = f"{get_qualified_name(each)}.{name}"
                     self._collect(value, path)
-                    if not describes_itself(value):
+                    if not needs_no_assignment_lines(value):
                         lines = extract_changing_statements(get_source_text(each), name)
                         self._collect_assignment_lines(path, lines, module)
 
@@ -336,9 +342,9 @@ class UserCode:
         for word in find_strings(code):
             self._collect_registered_environment(_find_registered_environment(word))
         for each in find_imports(code, module.get("__package__") or ""):
-            self._collect_file(each)
+            self._collect_imported_module_text(each)
 
-    def _collect_file(self, name: str) -> None:
+    def _collect_imported_module_text(self, name: str) -> None:
         """Add the file of a module that a function imports, and of what this one imports.
 
         They may not be imported yet, and importing could do anything: so it is all of the text.
@@ -350,7 +356,7 @@ class UserCode:
                 self.files[name] = text
                 inner = name if file.endswith("__init__.py") else name.rpartition(".")[0]
                 for each in find_imports(compile(text, file, "exec", dont_inherit=True), inner):
-                    self._collect_file(each)
+                    self._collect_imported_module_text(each)
 
     def _collect_globals(self, module: Mapping[str, Any], names: set[str], prefix: str) -> None:
         """Add what has one of these names in a module, with the lines that make an object."""
@@ -366,7 +372,7 @@ class UserCode:
             self._globals.add((path, id(module)))
             self._collect_used_global(path, value)
             settings = is_user_object(value)  # whose values tell what the lines read
-            if settings or not describes_itself(value):
+            if settings or not needs_no_assignment_lines(value):
                 lines = read_changing_statements_of_module(module, name)
                 self._collect_assignment_lines(path, lines, module, plain=settings)
                 self._collect_object_assignments(value)
@@ -406,7 +412,7 @@ class UserCode:
             self._collect(value, name)
 
 
-def _is_handwritten(value: Any) -> bool:
+def _is_not_generated_by_decorator(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
     value = getattr(value, "__func__", value)  # `__new__` is a static method
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"

@@ -57,14 +57,14 @@ def is_series(value: Any) -> bool:
     return several and is_value_or_collection(value)
 
 
-def name_key(row: int, key: Any) -> str:
+def name_dictionary_entry(row: int, key: Any) -> str:
     """A name for what a dictionary has under a key, without any address."""
     if isinstance(key, PLAIN | tuple):
         return f"{key}"
     return str(get_attribute_safely(key, "__qualname__", row))
 
 
-def make_sort_key(thing: Any) -> str:
+def make_reproducible_sort_key(thing: Any) -> str:
     """By which things of a set have the same order in every process."""
     try:
         return json.dumps(part_to_json(thing), sort_keys=True)
@@ -79,7 +79,7 @@ def is_user_object(value: Any) -> bool:
     return users and not isinstance(value, type)
 
 
-def describes_itself(value: Any) -> bool:
+def needs_no_assignment_lines(value: Any) -> bool:
     """Whether its values, or its code, tell more than the lines that assign it."""
     return is_value_or_collection(value) or is_user_object(value) or isinstance(value, KNOWN)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
 from brns.tasks.scene import Scene, make_plain_scene
 
@@ -47,7 +47,9 @@ class PlanarArm(eqx.Module):
         check_setting_types(self)
         lengths = (1.0,) * self.joints if self.lengths is None else self.lengths
         fit = len(lengths) == self.joints and all(length > 0 for length in lengths)
-        check_settings(self, lengths=(fit, f"as many numbers above 0 as joints, {self.joints}"))
+        check_settings_obey_rules(
+            self, lengths=(fit, f"as many numbers above 0 as joints, {self.joints}")
+        )
 
     def scene(self) -> Scene:
         """The plane of the tip, or of the first link's end."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 
 
 class Bounds(NamedTuple):
@@ -50,7 +50,7 @@ class Waypoints(eqx.Module):
 
     def __post_init__(self):
         check_setting_types(self)
-        check_settings(self, moments=(self.moments >= 1, "at least 1"))
+        check_settings_obey_rules(self, moments=(self.moments >= 1, "at least 1"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The selected numbers of an episode, one moment after another."""
@@ -120,7 +120,7 @@ class Joined(eqx.Module):
 
     def __post_init__(self):
         check_setting_types(self)
-        check_settings(self, parts=(len(self.parts) >= 1, "at least one"))
+        check_settings_obey_rules(self, parts=(len(self.parts) >= 1, "at least one"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """What the parts give of an episode, end to end."""

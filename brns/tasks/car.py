@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.policy import FeedForward
@@ -38,7 +38,7 @@ class MountainCar(eqx.Module):
 
     def __check_init__(self):
         check_setting_types(self)
-        check_settings(self, steps=(self.steps >= 1, "at least 1"))
+        check_settings_obey_rules(self, steps=(self.steps >= 1, "at least 1"))
 
     @property
     def genotype_space(self) -> Box:
@@ -51,7 +51,7 @@ class MountainCar(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """How far the cars of n policies came; see `Task.evaluate`."""
-        n, genotypes = len(genotypes), cpu.pad_to_16_rows(genotypes)
+        n, genotypes = len(genotypes), cpu.pad_to_at_least_16_rows(genotypes)
         layers = POLICY.layers(genotypes)
 
         def advance(car, layers):

@@ -24,11 +24,11 @@ import numpy as np
 from jaxtyping import Array, Key, UInt32
 
 from brns.checks.generations import SKIP
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
-from brns.settings.edits import describe_code
+from brns.settings.edits import describe_code_for_workers
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads
@@ -72,7 +72,7 @@ class Chunked(Wrapper):
     def __check_init__(self):
         check_setting_types(self)
         submits = hasattr(self.executor, "submit") and not isinstance(self.executor, type)
-        check_settings(
+        check_settings_obey_rules(
             self,
             chunk=(self.chunk is None or self.chunk >= 1, "at least 1, or None"),
             executor=(self.executor is None or submits, "an executor, with submit, or None"),
@@ -101,7 +101,7 @@ class Chunked(Wrapper):
         No pickle from a disk is ever read.
         """
         environments = worker.pickle_registered_environments()
-        task, code = cloudpickle.dumps(self.task), describe_code(unwrap_task(self.task))
+        task, code = cloudpickle.dumps(self.task), describe_code_for_workers(unwrap_task(self.task))
         digest = hashlib.sha256(b"".join((*environments, task))).hexdigest()
         return Packed(digest, cloudpickle.dumps((environments, task, code)))
 
@@ -111,7 +111,7 @@ class Chunked(Wrapper):
         return {}
 
     @functools.cached_property
-    def _workers_started(self) -> list[bool]:
+    def _first_chunk_evaluated(self) -> list[bool]:
         """Not empty once a chunk is evaluated; before, workers may still start and import."""
         return []
 
@@ -146,7 +146,7 @@ class Chunked(Wrapper):
             return _call_as_future(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
-            self.executor.ensure_open()
+            self.executor.get_or_open_executor()
         batch = Batch(n, self.task.behavior_space)
         try:
             self._collect_results(submit, chunks, batch)
@@ -179,7 +179,7 @@ class Chunked(Wrapper):
         waiting: dict[Future, range] = {}
         # Processes of ours see to their time themselves, and have started after the first chunk.
         timed = self.executor is not None and not isinstance(self.executor, ProcessThreads)
-        patience = self.timeout and self.timeout + (0 if self._workers_started else START)
+        patience = self.timeout and self.timeout + (0 if self._first_chunk_evaluated else START)
         try:
             for rows in chunks:
                 future = submit(rows)
@@ -195,7 +195,7 @@ class Chunked(Wrapper):
                         "brns.Processes would end it"
                     )
                 patience = self.timeout
-                self._workers_started.append(True)
+                self._first_chunk_evaluated.append(True)
                 for future in done:
                     for part in self._record_chunk_result(batch, waiting.pop(future), future):
                         waiting[submit(part)] = part

@@ -31,7 +31,7 @@ def scan_in_one_piece(advance: Callable, state: Any, length: int, *arguments: An
     XLA makes each operation of a loop's body a task for its threads, which takes most of the time
     of a robot's 2000 small steps. The metadata says that this loop is small. It can contain no
     matrix product and no constant array; arrays must be among `arguments`. The bits are the same
-    for 16 rows or more (`pad_to_16_rows`).
+    for 16 rows or more (`pad_to_at_least_16_rows`).
     """
 
     def scan_steps(state: Any, arguments: Any) -> Any:
@@ -43,6 +43,6 @@ def scan_in_one_piece(advance: Callable, state: Any, length: int, *arguments: An
         return jax.jit(scan_steps)(state, jax.lax.optimization_barrier(arguments))
 
 
-def pad_to_16_rows(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
+def pad_to_at_least_16_rows(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
     """The rows in float32, with zeros up to 16: of 3 or fewer the compiler rounds less often."""
     return jnp.pad(jnp.asarray(rows, jnp.float32), ((0, max(0, 16 - len(rows))), (0, 0)))

@@ -12,7 +12,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks.parts import NOT_JAX, check_setting_types, check_settings
+from brns.checks.parts import NOT_JAX, check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
 from brns.settings.description import part_to_json
 from brns.tasks.behaviors import Waypoints
@@ -78,10 +78,10 @@ class JaxEnvironmentTask(eqx.Module):
 
     def __post_init__(self):
         check_setting_types(self)
-        check_settings(self, steps=(self.steps >= 1, "at least 1"))
+        check_settings_obey_rules(self, steps=(self.steps >= 1, "at least 1"))
         try:
             actions = operator.index(self.env.action_size)
-            self._raw, state = _detect_raw_key(self.env.reset)
+            self._raw, state = _detect_raw_key_and_state_shapes(self.env.reset)
             _ = state.reward, state.done
             (observations,) = jax.eval_shape(self.observe, state).shape
         except (AttributeError, TypeError, ValueError) as error:
@@ -142,7 +142,7 @@ class JaxEnvironmentTask(eqx.Module):
             state, done = carry
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
             action = _one_hot_of_each_group(action, num_values) if num_values else action
-            state = _check_step(self.env, self.env.step(state, action))
+            state = _check_fields_of_stepped_state(self.env, self.env.step(state, action))
             reward = jnp.where(done, 0.0, _as_scalar("a state's reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
             return (state, done | _as_scalar("a state's done", state.done).astype(bool)), happened
@@ -187,7 +187,7 @@ def _is_hashable(env: Any) -> bool:
     return True
 
 
-def _detect_raw_key(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
+def _detect_raw_key_and_state_shapes(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
     """Whether `reset` takes a key's two words, as older code does, and the shapes of its state."""
     key = jax.random.key(0)
     try:
@@ -198,7 +198,7 @@ def _detect_raw_key(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
         raise
 
 
-def _check_step(env: Any, state: Any) -> Any:
+def _check_fields_of_stepped_state(env: Any, state: Any) -> Any:
     missing = [name for name in ("obs", "reward", "done") if not hasattr(state, name)]
     if missing:
         raise ValueError(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box
 
 Rows = Array | np.ndarray
@@ -37,7 +37,7 @@ class FeedForward(eqx.Module):
 
     def __check_init__(self):
         check_setting_types(self)
-        check_settings(
+        check_settings_obey_rules(
             self,
             sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),
         )

@@ -66,7 +66,7 @@ class ProcessThreads(Executor):
         self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
         self.processes: list[Any] = []  # of the threads here
 
-    def ensure_open(self) -> Executor:
+    def get_or_open_executor(self) -> Executor:
         """The threads or the cluster, opened if they are not."""
         with self.lock:
             self.opened = self.opened or self.open(self.stack)
@@ -75,7 +75,7 @@ class ProcessThreads(Executor):
     def submit(  # ty: ignore[incompatible-method-override]
         self, _: Callable, request: str, packed: Packed, *chunk: Any
     ) -> Future:
-        opened = self.ensure_open()
+        opened = self.get_or_open_executor()
         with self.lock:
             scatter = getattr(opened, "scatter", None)
             content = packed.content
@@ -95,7 +95,7 @@ class ProcessThreads(Executor):
                 self.processes.pop().shutdown(kill_workers=True)
 
 
-def make_threads(workers: int, stack: contextlib.ExitStack) -> Executor:
+def open_thread_pool(workers: int, stack: contextlib.ExitStack) -> Executor:
     threads = ThreadPoolExecutor(workers)
     stack.callback(threads.shutdown, wait=False, cancel_futures=True)
     return threads
@@ -126,9 +126,11 @@ def _evaluate_in_process(
     patience = start.timeout and start.timeout + START
     for _ in range(DEATHS):
         try:
-            process = _get_or_start_process(processes, start)
+            process = _get_or_start_process_of_thread(processes, start)
             if digest not in _THREAD.tasks:
-                _THREAD.tasks = process.submit(worker.cache_task, digest, content).result(patience)
+                _THREAD.tasks = process.submit(
+                    worker.cache_task_and_list_digests, digest, content
+                ).result(patience)
             started = True
             future = process.submit(worker.evaluate_packed, request, (digest, b""), *chunk)
             return future.result(start.timeout)
@@ -151,7 +153,7 @@ def _evaluate_in_process(
     raise EvaluationError(f"{request} ended its process {DEATHS} times. {died}")
 
 
-def _get_or_start_process(processes: list[Any], start: Start) -> Any:
+def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
     """This thread's process, which has one chunk at a time: one knows on which it died or hung."""
     if not hasattr(_THREAD, "process"):
         import loky

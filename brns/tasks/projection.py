@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
 
 BOUND = 5.12
@@ -36,7 +36,7 @@ class LinearProjection(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         divides = self.measures >= 1 and self.genes >= 1 and self.genes % self.measures == 0
-        check_settings(self, measures=(divides, f"a divisor of genes={self.genes}"))
+        check_settings_obey_rules(self, measures=(divides, f"a divisor of genes={self.genes}"))
 
     @property
     def genotype_space(self) -> Box:

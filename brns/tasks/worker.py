@@ -96,7 +96,7 @@ def pickle_registered_environments() -> list[bytes]:
     return pickled
 
 
-def cache_task(digest: str, content: bytes) -> list[str]:
+def cache_task_and_list_digests(digest: str, content: bytes) -> list[str]:
     """Take a task by its digest; gives the digests of all that are held then."""
     _tasks[digest] = _call_or_fail("the task", lambda: _load_and_check_task(content))
     while len(_tasks) > HELD:
@@ -160,7 +160,7 @@ def evaluate_packed(
         )
     digest, content = packed
     if digest not in _tasks:
-        cache_task(digest, content)
+        cache_task_and_list_digests(digest, content)
     task = _tasks[digest] = _tasks.pop(digest)
     return evaluate_and_time(description, task, genotypes, key_data)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from brns.core import Task
 from brns.tasks.chunked import Chunked
-from brns.tasks.processes import ProcessThreads, make_threads, open_cluster
+from brns.tasks.processes import ProcessThreads, open_cluster, open_thread_pool
 from brns.tasks.worker import EvaluationError as EvaluationError
 
 
@@ -53,7 +53,7 @@ class Processes(Chunked):
             raise ValueError(f"workers must be a whole number from 1 on; got {workers!r}")
         if log is not None and (os.path.isdir(log) or not os.path.isdir(Path(log).parent)):
             raise ValueError(f"log must be a file in a folder that is there; got {log!r}")
-        open = functools.partial(make_threads, workers)
+        open = functools.partial(open_thread_pool, workers)
         self.executor = ProcessThreads(open, "its processes", timeout, initializer, log)
 
 

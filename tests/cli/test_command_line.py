@@ -18,10 +18,10 @@ from shell import RUN, SHORT, call
 import brns
 from brns import Record
 from brns.cli.conclusion import format_error_counts, interpret_measures
-from brns.cli.sources import read_settings_from_source, read_settings_of_part
-from brns.cli.user_code import make_default_out, suggest_resume_command
+from brns.cli.sources import read_part_settings_from_source, read_settings_from_source
+from brns.cli.user_code import add_resume_command_to_errors, make_default_out
 from brns.metrics.measures import summarize_run
-from brns.settings.configuration import settings
+from brns.settings.configuration import find_setting_types_and_meanings
 from brns.settings.parts import PARTS
 
 
@@ -117,7 +117,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
 def test_ctrl_c_says_how_to_go_on_and_an_error_too(folder, error):
     with (
         pytest.raises(type(error)) as ended,
-        suggest_resume_command(folder / RUN, ["my_task:search"]),
+        add_resume_command_to_errors(folder / RUN, ["my_task:search"]),
     ):
         raise error
     words = [*ended.value.args, *getattr(ended.value, "__notes__", ())]
@@ -157,10 +157,13 @@ def test_settings_read_without_an_import_are_those_of_the_classes():
     for part in PARTS:
         own = getattr(brns, part.attribute)
         defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
-        expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
-        assert read_settings_of_part(part) == expected
+        expected = {
+            name: (defaults[name], meaning)
+            for name, (_, meaning) in find_setting_types_and_meanings(own).items()
+        }
+        assert read_part_settings_from_source(part) == expected
     sizes = read_settings_from_source("NoveltySearch")
-    assert list(sizes) == list(settings(brns.NoveltySearch))
+    assert list(sizes) == list(find_setting_types_and_meanings(brns.NoveltySearch))
     assert sizes["population_size"].default == 100
 
 

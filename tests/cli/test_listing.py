@@ -13,9 +13,9 @@ from shell import call
 from worlds import Identity
 
 from brns import ArchiveKNN, NoveltySearch
-from brns.cli.listing import find_batches_recursively, list_runs, print_runs
+from brns.cli.listing import find_batches_and_lone_runs, list_runs, print_runs_as_lines_or_table
 from brns.experiments import make_search
-from brns.experiments.names import name_search_and_changes
+from brns.experiments.names import find_names_and_changed_settings
 from brns.experiments.overrides import apply_overrides
 from brns.settings.parts import SettingsError, parts
 from brns.tasks.chunked import Chunked
@@ -88,7 +88,7 @@ def test_runs_are_filtered_and_sorted_and_told_to_programs(runs, tmp_path):
 def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
     screen = Console(width=80, force_terminal=True, highlight=False, markup=False, no_color=True)
     monkeypatch.setattr("brns.cli.listing.console", screen)
-    print_runs(runs, list_runs(runs))
+    print_runs_as_lines_or_table(runs, list_runs(runs))
     lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 80
     at = lines.index(next(line for line in lines if line.startswith("finished")))
@@ -98,21 +98,27 @@ def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
 def test_a_folder_of_runs_is_runs_and_batches(runs, tmp_path):
     for name in ("alone", "deep/batch/seed0000", "deep/batch/seed0001"):
         shutil.copytree(runs / "finished", tmp_path / name)
-    assert find_batches_recursively(tmp_path) == [tmp_path / "alone", tmp_path / "deep/batch"]
-    assert find_batches_recursively(tmp_path / "alone") == [tmp_path / "alone"]
+    assert find_batches_and_lone_runs(tmp_path) == [tmp_path / "alone", tmp_path / "deep/batch"]
+    assert find_batches_and_lone_runs(tmp_path / "alone") == [tmp_path / "alone"]
 
 
 def test_a_search_and_its_settings_are_called_what_was_typed():
     for typed in itertools.product(parts("world"), parts("estimator", "preset")):
-        assert name_search_and_changes(make_search(*typed)) == (*typed, {})
+        assert find_names_and_changed_settings(make_search(*typed)) == (*typed, {})
     typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
     changes = [f"{name}={value}" for name, value in typed.items()]
     search = apply_overrides(make_search("arm", "paper"), changes)
-    assert name_search_and_changes(search, "paper") == ("arm", "paper", typed)
+    assert find_names_and_changed_settings(search, "paper") == ("arm", "paper", typed)
     chunked = dataclasses.replace(search, task=Chunked(search.task))
-    assert name_search_and_changes(chunked, "paper") == name_search_and_changes(search, "paper")
+    assert find_names_and_changed_settings(chunked, "paper") == find_names_and_changed_settings(
+        search, "paper"
+    )
     own = NoveltySearch(Identity(), ArchiveKNN(additions=200))
-    assert name_search_and_changes(own) == ("Identity", "archive", {"estimator.additions": 200})
+    assert find_names_and_changed_settings(own) == (
+        "Identity",
+        "archive",
+        {"estimator.additions": 200},
+    )
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):

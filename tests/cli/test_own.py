@@ -4,7 +4,7 @@ import pytest
 from shell import call
 
 from brns import PopulationKNN, Record, VisitCounts
-from brns.cli.user_code import load_search, make_search_from
+from brns.cli.user_code import load_or_make_user_search, make_search_from
 
 MODULE = '''
 import signal
@@ -147,7 +147,7 @@ def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypat
     search = make_search_from("lonely_world:Lonely", "population", ["task.genes=4"])
     assert (type(search.task).__name__, search.task.genes) == ("Lonely", 4)
     assert search.estimator == PopulationKNN()
-    assert load_search("lonely_world:Lonely").estimator == VisitCounts()
+    assert load_or_make_user_search("lonely_world:Lonely").estimator == VisitCounts()
 
 
 def test_an_own_run_goes_on_with_its_search(folder):

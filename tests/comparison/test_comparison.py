@@ -20,10 +20,14 @@ from worlds import HostIdentity, Identity
 import brns
 from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
-from brns.comparison.statistics import Comparison, bootstrap_share_interval, compare_to_reference
+from brns.comparison.statistics import (
+    Comparison,
+    bootstrap_share_interval,
+    compare_to_reference_by_world,
+)
 from brns.comparison.worlds import SUITE, Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
-from brns.metrics.recorded import read_evaluated_column
+from brns.metrics.recorded import read_valid_column_by_generation
 from brns.runs.files import RecordError
 from brns.settings.parts import LOOKS
 from brns.tasks.arm import PlanarArm
@@ -79,13 +83,17 @@ def unmeasured(monkeypatch):
 def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
     for seed, record in enumerate(records):
         seen, covered = set(), []
-        for points in read_evaluated_column(record, "descriptor"):
+        for points in read_valid_column_by_generation(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
         assert_array_equal(
             facts.covered[seed], np.array(covered)[find_generations_at_fractions(12)]
         )
-        solved = [g for g, rows in enumerate(read_evaluated_column(record, "solved")) if rows.any()]
+        solved = [
+            g
+            for g, rows in enumerate(read_valid_column_by_generation(record, "solved"))
+            if rows.any()
+        ]
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
 
@@ -211,11 +219,11 @@ def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch, what, change
 
 
 def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, compared):
-    assert page.resolve_page_path(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
+    assert page.check_page_path_beside_folder(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
     (tmp_path / "notes.md").write_text("# My notes")
     with pytest.raises(ValueError, match=r"notes.md is not a page of ours"):
         brns.compare(search(), METHODS, out=tmp_path / "notes")
-    assert page.resolve_page_path(compared.out) == compared.out.with_suffix(".md")
+    assert page.check_page_path_beside_folder(compared.out) == compared.out.with_suffix(".md")
 
 
 def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
@@ -291,7 +299,9 @@ def test_share_effect_and_test_by_hand():
     archive = [100, 102, 104, 106, 108, 110, 112]
     better = [110, 113, 116, 119, 122, 125, 128]  # by 10, 11 ... 16
     found = {"w": {"archive": fake(archive), "ours": fake(better), "same": fake(archive)}}
-    rows = {(row.method, row.fraction): row for row in compare_to_reference(found, "archive")}
+    rows = {
+        (row.method, row.fraction): row for row in compare_to_reference_by_world(found, "archive")
+    }
     ours, same = rows["ours", 1.0], rows["same", 1.0]
     assert ours.share == pytest.approx(833 / 742)
     assert ours.effect == 1.0
@@ -301,12 +311,13 @@ def test_share_effect_and_test_by_hand():
     assert (same.share, same.effect, same.p, same.outcome) == (1, 0.5, 1, "undecided")
     fewer = {
         "w": {
-            name: fake(facts.covered_at_run_fraction(1.0)[:6]) for name, facts in found["w"].items()
+            name: fake(facts.count_cells_covered_at_run_fraction(1.0)[:6])
+            for name, facts in found["w"].items()
         }
     }
-    assert compare_to_reference(fewer, "archive")[-1].outcome == "not tested (n = 6)"
+    assert compare_to_reference_by_world(fewer, "archive")[-1].outcome == "not tested (n = 6)"
     fewer["w"].pop("same")
-    assert compare_to_reference(fewer, "archive")[-1].outcome == "better"
+    assert compare_to_reference_by_world(fewer, "archive")[-1].outcome == "better"
 
 
 def test_an_interval_by_hand():
@@ -327,7 +338,7 @@ def tabled(shares, seeds=10):
         name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()
     }
     worlds, words = {name: world(name) for name in found}, "offspring by mixed mutation"
-    verdicts = compare_to_reference(found, "archive")
+    verdicts = compare_to_reference_by_world(found, "archive")
     return Comparison(worlds, found, list(range(seeds)), "archive", Path(), words, [], verdicts)
 
 

@@ -13,7 +13,7 @@ from brns import Box, ExactRecognition, VisitCounts
 from brns.estimators.features import (
     Cosines,
     compute_cosine_and_sine,
-    fit_frame_to_founders,
+    fit_frame_to_founders_once,
     frame_from_box,
 )
 
@@ -57,7 +57,7 @@ def test_a_founder_far_from_the_box_changes_nothing_unless_most_are():
     frames = []
     for outlier in (points[:0], np.full((20, 2), 1e6), np.full((60, 2), 1e6)):
         founders = people(np.concatenate([points, outlier]))
-        frames.append(fit_frame_to_founders(frame_from_box(space), founders))
+        frames.append(fit_frame_to_founders_once(frame_from_box(space), founders))
     assert_allclose(frames[0].center, frames[1].center, rtol=1e-6)
     assert_allclose(frames[0].scale, frames[1].scale, rtol=1e-6)
     assert (np.asarray(frames[2].center) > 1e5).all()

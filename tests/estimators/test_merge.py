@@ -17,7 +17,7 @@ def test_merged_islands_have_seen_what_one_search_has_seen(estimator, rounding):
     everything = novelty(estimator, learned(estimator, batches[1:], common), points)
     parts = (batches[1:4], batches[4:6], batches[6:])
     islands = [learned(estimator, part, common) for part in parts]
-    apart = learned(estimator, batches[1:], estimator.start_island(common))
+    apart = learned(estimator, batches[1:], estimator.start_empty_island(common))
     for order, since in [
         (islands, common),
         (islands[::-1], common),
@@ -53,13 +53,15 @@ def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
     for _ in range(3):
         state, _ = SEARCH.step(state, KEY)
     before = state.estimator
-    island = state._replace(estimator=COUNTS.start_island(before))
+    island = state._replace(estimator=COUNTS.start_empty_island(before))
     for _ in range(2):
         state, _ = SEARCH.step(state, KEY)
         island, _ = SEARCH.step(island, KEY)
     assert island.estimator.seen == 2 * 6
     assert COUNTS.merge([before, island.estimator])[1].seen == state.estimator.seen == 8 + 5 * 6
-    new, _ = SEARCH.step(SEARCH.init(KEY)._replace(estimator=COUNTS.start_island(before)), KEY)
+    new, _ = SEARCH.step(
+        SEARCH.init(KEY)._replace(estimator=COUNTS.start_empty_island(before)), KEY
+    )
     assert new.estimator.seen == 8 + 6  # a search that begins learns its founders
 
 
@@ -67,8 +69,8 @@ def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
 def test_islands_of_unequal_ages_go_on_where_they_were(estimator, rounding):
     """An island at generation 2 and one at 5 each learn their next generation, and nobody twice."""
     common = learned(estimator, uniform(0, 1, 10))
-    old = learned(estimator, uniform(1, 4, 10), estimator.start_island(common))
-    young = learned(estimator, uniform(2, 1, 10), estimator.start_island(common))
+    old = learned(estimator, uniform(1, 4, 10), estimator.start_empty_island(common))
+    young = learned(estimator, uniform(2, 1, 10), estimator.start_empty_island(common))
     for state, age in zip(estimator.merge([old, young]), (5, 2), strict=True):
         assert (state.seen, state.newest) == (50, age)
         assert learned(estimator, uniform(3, 1, 10), state).seen == 60
@@ -85,7 +87,7 @@ def test_what_cannot_be_merged(monkeypatch):
             ([state, other_key], "the first and number 2"),
             ([state, state, other_founders], "the first and number 3"),
             ([], "learned something; got none"),
-            ([state, estimator.start_island(state)], "number 2 has not: leave it out"),
+            ([state, estimator.start_empty_island(state)], "number 2 has not: leave it out"),
             ([state, SEARCH.init(KEY)], "number 2 is of the type SearchState"),
             (iter([state, state]), "merge needs a list of states; got list_iterator"),
             (state, "number 1 is of the type"),
@@ -95,7 +97,7 @@ def test_what_cannot_be_merged(monkeypatch):
         later = learned(estimator, uniform(2, 1, 20), state)
         with pytest.raises(ValueError, match="from which all went on; number 1 has seen 20 "):
             estimator.merge([state, later], ancestor=later)
-    elsewhere = learned(COUNTS, uniform(3, 1, 20), COUNTS.start_island(state))
+    elsewhere = learned(COUNTS, uniform(3, 1, 20), COUNTS.start_empty_island(state))
     with pytest.raises(ValueError, match="from which all went on; one lacks its visits"):
         COUNTS.merge([later], ancestor=elsewhere)
     fewer = state._replace(visits=state.visits[::2])

@@ -33,13 +33,13 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half,
     spared = jax.config.jax_persistent_cache_min_compile_time_secs
     # JAX's cache is not what is tried here
     jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)
-    reopen = ActiveRun.begin_session
+    reopen = ActiveRun.begin_session_and_clean_up
 
     def limited(*arguments):
         reopen(*arguments)  # run.json itself is larger
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
 
-    monkeypatch.setattr(ActiveRun, "begin_session", limited)
+    monkeypatch.setattr(ActiveRun, "begin_session_and_clean_up", limited)
     try:
         with pytest.raises(RecordError, match=r"000006.npz \(File too large\).* then resume"):
             resume(half, search=SEARCH)

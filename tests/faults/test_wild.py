@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import brns
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.cli.commands import app
-from brns.settings.configuration import settings as read_settings_of_part
+from brns.settings.configuration import find_setting_types_and_meanings
 
 
 def test_every_fault_that_the_documentation_names_has_its_test():
@@ -34,7 +34,7 @@ SETTINGS = [
         ("mutate.", PolynomialMutation),
         ("select.", brns.Elitist),
     ]
-    for setting in read_settings_of_part(part)
+    for setting in find_setting_types_and_meanings(part)
 ]
 WORDS = "0 -1 1 5 0.5 1e400 nan -inf none true [] 1979-05-27"
 VALUES = st.one_of(

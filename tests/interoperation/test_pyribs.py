@@ -7,7 +7,7 @@ from searches import HOST
 from stores import run_in_memory
 
 import brns
-from brns.metrics.coverage import find_cells
+from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.elites import elites, qd_score
 
 pytest.importorskip("ribs")
@@ -82,14 +82,17 @@ def test_elites_and_their_score_by_hand(record):
     for g in record.generations:
         offspring = record.arrays("generations", g)["offspring"]
         where = map(
-            tuple, find_cells(offspring["descriptor"], record.behavior_space, (4, 3)).tolist()
+            tuple,
+            find_cell_coordinates(offspring["descriptor"], record.behavior_space, (4, 3)).tolist(),
         )
         for cell, fitness in zip(where, offspring["fitness"].tolist(), strict=True):
             best[cell] = max(best.get(cell, -np.inf), fitness)
         scores.append(sum(value + 1 for value in best.values()))
     assert_allclose(qd_score(record, (4, 3), offset=-1.0), scores, rtol=1e-5)
     ours = elites(record, (4, 3))
-    where = list(map(tuple, find_cells(ours.descriptor, record.behavior_space, (4, 3)).tolist()))
+    where = list(
+        map(tuple, find_cell_coordinates(ours.descriptor, record.behavior_space, (4, 3)).tolist())
+    )
     assert where == sorted(best)
     assert ours.fitness.tolist() == [best[cell] for cell in where]
 

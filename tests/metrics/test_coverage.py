@@ -15,12 +15,12 @@ BOX = Box([0.0, 0.0], [600.0, 600.0])
 
 def test_cells_and_their_centers_by_hand():
     points = np.array([[0.0, 0.0], [99.9, 100.0], [600.0, 599.9], [-5.0, 1e9]], np.float32)
-    found = coverage.find_cells(points, BOX, (6, 6))
+    found = coverage.find_cell_coordinates(points, BOX, (6, 6))
     assert found.tolist() == [[0, 0], [0, 1], [5, 5], [0, 5]]
     box, shape = Box([-1.0, 0.0, 2.0], [1.0, 3.0, 4.0]), (2, 3, 4)
     middle = coverage.compute_cell_centers(box, shape)
     assert middle[[0, 1, -1]].tolist() == [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]]
-    assert_array_equal(coverage.find_cells(middle, box, shape), list(np.ndindex(shape)))
+    assert_array_equal(coverage.find_cell_coordinates(middle, box, shape), list(np.ndindex(shape)))
 
 
 @settings(deadline=None, max_examples=30)

@@ -61,14 +61,14 @@ def test_ranks_and_novelty_regained_by_hand():
     # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late;
     # row 2 moves by 0.05.
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
-    assert_allclose(cycling.compute_regained_novelty(r), [2 / 3, 0, 0])
+    assert_allclose(cycling.compute_regained_share_of_later_generations(r), [2 / 3, 0, 0])
     # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
     equal = np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])
-    assert_allclose(cycling.compute_regained_novelty(equal), [0, 0])
+    assert_allclose(cycling.compute_regained_share_of_later_generations(equal), [0, 0])
     # A rank that was low when the population lived, and is again, is not novel again:
     # 0.3 is below one half less 0.1.
     low = np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])
-    assert_allclose(cycling.compute_regained_novelty(low), [0, 0])
+    assert_allclose(cycling.compute_regained_share_of_later_generations(low), [0, 0])
     found = rank_among_probes(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0]))
     assert_allclose(found, [0.125, 0.5, 1.0])
 
@@ -125,12 +125,14 @@ def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
 
 def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypatch):
     """Of 0, 1 and 3 the distances are 1, 2 and 3."""
-    assert cycling.compute_epsilon(np.array([[0.0], [1.0], [3.0]])) == pytest.approx(0.2)
+    assert cycling.compute_epsilon_from_median_distance(
+        np.array([[0.0], [1.0], [3.0]])
+    ) == pytest.approx(0.2)
     points = np.random.default_rng(0).normal(size=(600, 3))
-    every = cycling.compute_epsilon(points)
+    every = cycling.compute_epsilon_from_median_distance(points)
     monkeypatch.setattr(cycling, "PAIRS", 20000)
-    some = cycling.compute_epsilon(points)
-    assert some == cycling.compute_epsilon(points) != every
+    some = cycling.compute_epsilon_from_median_distance(points)
+    assert some == cycling.compute_epsilon_from_median_distance(points) != every
     assert some == pytest.approx(0.1 * np.median(pdist(points)), rel=0.02)
 
 

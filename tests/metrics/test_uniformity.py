@@ -45,7 +45,7 @@ def test_occupancy_and_values_of_cells_by_hand():
 def test_novelty_over_a_grid_of_each_state_kept():
     """Centers 1, 3 and 5 along x; a large state makes novelty even."""
     record = FakeRecord(family(), {0: jnp.float32(0), 2: jnp.float32(1e6)}, AlongX())
-    first, second = uniformity.novelty_distance_to_uniform_of_record(record, (3, 1))
+    first, second = uniformity.grid_novelty_distance_to_uniform_of_record(record, (3, 1))
     assert first == pytest.approx(jensenshannon([1, 3, 5], np.ones(3), base=2))
     assert second < 1e-5
 
@@ -55,4 +55,4 @@ def test_what_has_no_uniformity_is_refused():
         with pytest.raises(ValueError, match="archive empty"):
             uniformity.distance_to_uniform(np.array(weights))
     with pytest.raises(ValueError, match="--checkpoint-every 1"):
-        uniformity.novelty_distance_to_uniform_of_record(FakeRecord(family()), (2, 2))
+        uniformity.grid_novelty_distance_to_uniform_of_record(FakeRecord(family()), (2, 2))

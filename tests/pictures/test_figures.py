@@ -40,7 +40,9 @@ CURVES = {
     "coverage": lambda record: coverage.coverage_of_record(record, (6, 6)),
     "age": dynamics.survivors_age_of_record,
     "parent-distance": dynamics.survivors_parent_distance_of_record,
-    "uniformity": lambda record: uniformity.novelty_distance_to_uniform_of_record(record, (6, 6)),
+    "uniformity": lambda record: uniformity.grid_novelty_distance_to_uniform_of_record(
+        record, (6, 6)
+    ),
     "eta": lambda record: cycling.cycling_of_record(record).eta,
     "kappa": lambda record: cycling.cycling_of_record(record).kappa,
     "kappa-share": lambda record: cycling.cycling_of_record(record).kappa_share,

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from brns import Box, pictures
-from brns.pictures import FIGURES, PAPER, draw, lines, list_figures_of, notebook, style
-from brns.pictures.lines import label_line_ends, move_apart
+from brns.pictures import FIGURES, PAPER, draw, lines, list_figures_of_task_kind, notebook, style
+from brns.pictures.lines import label_line_ends_if_room, move_apart
 from brns.pictures.paint_maps import draw_world
 from brns.pictures.records import choose_looks
 from brns.pictures.scenes import find_reachable_cells
@@ -105,14 +105,14 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
 
 
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
-    (found,), words = lines.compute_bands(
+    (found,), words = lines.compute_and_describe_bands(
         [np.array([[0.0], [0.0], [0.0], [9.0]])]
     )  # mean 2.25, deviation 4.5
     assert_allclose(found, [[0], [0], [2.25]])
     assert words == "median and quartiles, 4 seeds"
     # what can be negative may reach below 0
     values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]
-    (first, second), words = lines.compute_bands(values)
+    (first, second), words = lines.compute_and_describe_bands(values)
     root = np.sqrt(2)
     assert_allclose(first, [[5], [5 - root], [5 + root]])
     assert_allclose(second, [[0], [-root], [root]])
@@ -120,7 +120,7 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     ax = Figure().subplots()
     wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0]])
     red, blue = LOOKS["counts"], LOOKS["archive"]
-    words = lines.draw_lines(
+    words = lines.draw_lines_and_describe_bands(
         ax, [lines.Line("a", [0], wild, red), lines.Line("b", [0], tame, blue)]
     )
     assert words == "median and quartiles, over seeds"
@@ -129,17 +129,17 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
 
 def test_no_band_of_a_share_reaches_above_all():
     shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
-    (found,), words = lines.compute_bands([shares], most=1.0)
+    (found,), words = lines.compute_and_describe_bands([shares], most=1.0)
     assert_allclose(found, [[1.0], [0.8], [1.0]])
     assert words == "median and quartiles, 4 seeds"
-    assert lines.compute_bands([shares])[1] == "mean ± deviation, 4 seeds"
-    assert lines.compute_bands([shares[:1]], most=1.0)[1] == ""
+    assert lines.compute_and_describe_bands([shares])[1] == "mean ± deviation, 4 seeds"
+    assert lines.compute_and_describe_bands([shares[:1]], most=1.0)[1] == ""
 
 
 def test_a_long_title_stays_within_its_panel():
     figure = Figure(figsize=(5.4, 4.7), layout="constrained")
     ax = figure.subplots()
-    style.add_title(ax, ", ".join(f"a_setting={number}" for number in range(6)))
+    style.prepend_to_title(ax, ", ".join(f"a_setting={number}" for number in range(6)))
     figure.draw_without_rendering()
     place = ax._left_title.get_window_extent()
     assert place.x1 <= figure.bbox.width
@@ -180,8 +180,8 @@ def test_the_table_says_of_which_worlds_each_figure_is():
     assert set(PAPER.values()) <= set(FIGURES)
     with pytest.raises(ValueError, match="did you mean age"):
         draw("ages", [])
-    assert "signature" not in list_figures_of("planar")
-    assert "novelty-map" not in list_figures_of("paths")
+    assert "signature" not in list_figures_of_task_kind("planar")
+    assert "novelty-map" not in list_figures_of_task_kind("paths")
 
 
 def test_a_notebook_shows_a_figure_by_itself():
@@ -287,12 +287,12 @@ def test_names_stand_at_the_ends_of_lines_apart_and_in_order():
     for label, end in (("low", 0.1), ("high", 0.9), ("higher", 0.91)):
         ax.plot([0, 5], [0, end], label=label)
     ax.set_ylim(0, 1)
-    assert label_line_ends(ax)
+    assert label_line_ends_if_room(ax)
     heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
     assert heights["low"] == pytest.approx(0.1)
     assert heights["higher"] - heights["high"] > 0.05
     ax.plot([0, 3], [0, 1], label="ended earlier")
-    assert not label_line_ends(ax)
+    assert not label_line_ends_if_room(ax)
 
 
 def test_a_notebook_shows_a_record_and_records(near, archived, monkeypatch):

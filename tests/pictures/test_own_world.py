@@ -12,7 +12,7 @@ from PIL import Image
 from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN, Record, run
 from brns.metrics.measures import summarize_run
 from brns.metrics.recorded import read_all_evaluated
-from brns.pictures import FIGURES, draw, list_figures_of, movie, overview, report
+from brns.pictures import FIGURES, draw, list_figures_of_task_kind, movie, overview, report
 from brns.pictures.records import find_scene
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED
@@ -127,7 +127,7 @@ def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(
 def test_the_report_has_the_figures_of_paths(strides, tmp_path):
     page = report.write_report([strides], tmp_path / "known.html").read_text()
     assert "--search module:object" not in page
-    for name in set(list_figures_of("paths")) - {"archive"}:  # this method has none
+    for name in set(list_figures_of_task_kind("paths")) - {"archive"}:  # this method has none
         assert f'id="figure-{name}"' in page
 
 
@@ -160,7 +160,9 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
         shown = np.asarray(film.convert("RGB"))[4, 4]
     columns = read_all_evaluated(strides, ["fitness", "descriptor"])
     fitness, reach = columns["fitness"], np.hypot(*columns["descriptor"][:, -2:].T)
-    best = movie.find_genotype(strides, "best")  # of which the last position is genes 30 and 31
+    best = movie.find_genotype_by_id_or_best(
+        strides, "best"
+    )  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     # the world's own colours
     assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)

@@ -74,7 +74,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
         (facts,) = metadata.make_metadata(maze(make_paper_brns()), [seed], 1, 1)
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
         store = Store(tmp_path / f"{seed}")
-        store.make_folders()
+        store.make_run_folder()
         metadata.write_metadata(store, facts.model_copy(update=made))
         return Record(tmp_path / f"{seed}")
 
@@ -120,7 +120,7 @@ def here(monkeypatch):
     monkeypatch.setattr(
         parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False
     )
-    monkeypatch.setattr(parts, "list_figures_of", lambda kind: ("age", "kappa"))
+    monkeypatch.setattr(parts, "list_figures_of_task_kind", lambda kind: ("age", "kappa"))
     tiny = SCALES["smoke"]._replace(
         maze=Runs(2, 2, 1),
         ablation=Runs(1, 1, 1),

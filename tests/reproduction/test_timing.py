@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from brns.core.population import concatenate_populations
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.formatting import read_csv
-from brns.pictures.cost import NoveltyStep, measure_ms
+from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from reproduction import timing
 from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append
 from reproduction.page import _timing_provenance
@@ -44,7 +44,7 @@ def test_a_call_scores_as_the_archive_does():
     _, novelty = search.step(search.state, *search.given)
     assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
     for _ in range(30):  # more than 16 batches of 32 individuals would allow
-        search.prepare()
+        search.make_next_inputs()
         search()
     there = np.asarray(search.state.id)[np.asarray(search.state.id) >= 0]
     assert search.entries == len(np.unique(there)) == 300
@@ -99,12 +99,14 @@ def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
 
 def test_only_the_call_is_timed():
     class Prepared(Exact):
-        def prepare(self):
+        def make_next_inputs(self):
             end = time.process_time() + 0.05
             while time.process_time() < end:
                 pass
 
-    cpu, _ = measure_ms(Prepared(lambda *_: None, np.zeros((1, 1)), 1), min_seconds=0.0)
+    cpu, _ = measure_cpu_and_wall_milliseconds(
+        Prepared(lambda *_: None, np.zeros((1, 1)), 1), min_seconds=0.0
+    )
     assert cpu < 25
 
 

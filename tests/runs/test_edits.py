@@ -21,7 +21,7 @@ from brns.metrics.measures import summarize_run
 from brns.runs.metadata import read_sources
 from brns.settings.description import part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import find_code_edits
+from brns.settings.edits import diff_code_by_name
 from brns.settings.parsing import get_source_text, parse_source
 from brns.tasks import worker
 
@@ -133,7 +133,7 @@ def written(tmp_path, monkeypatch):
 def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
     first = read_sources(written().made()).texts
     edited = read_sources(written(before, after).made())
-    assert ", ".join(find_code_edits(first, edited)) == name
+    assert ", ".join(diff_code_by_name(first, edited)) == name
     assert len("".join(edited.texts.values())) < 3000
 
 
@@ -423,7 +423,7 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
         texts.append(sources[-1].texts)
     for name in ("Edited-v0", "Made-v0"):
         gymnasium.registry.pop(name, None)
-    edited = find_code_edits(texts[0], sources[1])
+    edited = diff_code_by_name(texts[0], sources[1])
     assert edited
     assert "way.called" not in edited
 
@@ -495,7 +495,7 @@ def test_what_a_task_was_made_with_is_seen_however_it_is_kept(way, tmp_path, mon
 
     def differs(another):
         changed = find_differences(part_to_json(one), part_to_json(another))
-        return bool(changed or find_code_edits(source, read_sources(another)))
+        return bool(changed or diff_code_by_name(source, read_sources(another)))
 
     assert not differs(same)
     assert differs(other)
@@ -576,7 +576,7 @@ def __getattr__(name):
         loaded(tmp_path, "aside", aside, monkeypatch)
         now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
         texts.append(now.texts)
-    edited = find_code_edits(texts[0], now)
+    edited = diff_code_by_name(texts[0], now)
     assert edited
     assert all(name.startswith("aside.") for name in edited)
 
@@ -589,11 +589,11 @@ def test_the_code_that_runs_counts_not_what_its_file_says_since(tmp_path, monkey
     (tmp_path / "own.py").write_text(text.replace("* 1", "* 22").replace("A", "\n\nA"))
     assert "x * 1" in before["own.helper"]
     now = read_sources(search(task))
-    assert find_code_edits(before, now) == {}
+    assert diff_code_by_name(before, now) == {}
     assert now.texts["own.use"] == before["own.use"]
     assert "x *" not in now.texts["own.helper"]
     again = loaded(tmp_path, "own", (tmp_path / "own.py").read_text(), monkeypatch).use
-    assert list(find_code_edits(now.texts, read_sources(search(Own(again))))) == ["own.helper"]
+    assert list(diff_code_by_name(now.texts, read_sources(search(Own(again))))) == ["own.helper"]
 
 
 @pytest.mark.parametrize(
@@ -626,7 +626,7 @@ def test_an_edit_of_what_a_function_imports_is_seen(
         for file in (tmp_path / "one.py", tmp_path / "two/one.py"):
             file.write_text(f"raise SystemExit\ndef helper(x):\n    return x * {gain}\n")
         now = read_sources(search(task))
-        edited = find_code_edits(before, now)
+        edited = diff_code_by_name(before, now)
         before = now.texts
     assert list(edited) == ([name] if name else [])
     assert not {"one", "two", "three"} & sys.modules.keys()
@@ -645,10 +645,10 @@ def use(x):
         (tmp_path / name).mkdir()
         module = loaded(tmp_path / name, "own", text, monkeypatch)
         sources.append(read_sources(search(Own(module.use))))
-    assert find_code_edits(sources[0].texts, sources[1]) == {}
+    assert diff_code_by_name(sources[0].texts, sources[1]) == {}
     for edit in (("robot", "ant"), ("__file__).parent", "__file__).parent.parent")):
         edited = loaded(tmp_path / "laptop", "own", text.replace(*edit), monkeypatch)
-        assert "own.TEXT" in find_code_edits(
+        assert "own.TEXT" in diff_code_by_name(
             sources[0].texts, read_sources(search(Own(edited.use)))
         )
 
@@ -704,15 +704,15 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
 )
 def test_what_means_the_same_is_the_same(written, before, after):
     first = read_sources(written().made()).texts
-    assert find_code_edits(first, read_sources(written(before, after).made())) == {}
+    assert diff_code_by_name(first, read_sources(written(before, after).made())) == {}
 
 
 def test_code_without_a_file_is_known_by_what_was_compiled():
     def source(gain):
         return read_sources(search(Own(typed(f"def use(x):\n    return x * {gain}\n"))))
 
-    assert find_code_edits(source(2).texts, source(2)) == {}
-    assert list(find_code_edits(source(2).texts, source(3))) == ["use"]
+    assert diff_code_by_name(source(2).texts, source(2)) == {}
+    assert list(diff_code_by_name(source(2).texts, source(3))) == ["use"]
     one, other = (read_sources(search(Own(each))) for each in (lambda x: x + 1, lambda x: x + 2))
     assert one.texts != other.texts
     assert read_sources(brns.NoveltySearch(brns.PlanarArm())).texts == {}
@@ -763,12 +763,12 @@ def test_a_worker_that_imports_another_file_is_refused(written, edit):
     sent = brns.Chunked(task)._pickled_task
     sys.modules["own"].SEEN.clear()
     sys.modules["own"].counted = 9
-    worker.cache_task(*sent)
+    worker.cache_task_and_list_digests(*sent)
     written("return points * factor", "return  points * factor  # by a factor")
-    worker.cache_task(*sent)
+    worker.cache_task_and_list_digests(*sent)
     written(*edit)
     with pytest.raises(worker.WorkerError, match=r"here own.*(GAIN|moved) is other code"):
-        worker.cache_task(*sent)
+        worker.cache_task_and_list_digests(*sent)
 
 
 def test_threads_may_read_code_while_python_collects_garbage():

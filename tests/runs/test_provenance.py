@@ -20,7 +20,7 @@ def test_a_repository_that_only_surrounds_brns_is_not_its_commit(tmp_path, monke
     def commit_of(folder):
         """What a copy of brns in a folder says of its commit."""
         monkeypatch.setattr(provenance, "__file__", str(folder / "brns" / "runs" / "provenance.py"))
-        return provenance.find_commit.__wrapped__()
+        return provenance.find_brns_commit_or_version.__wrapped__()
 
     (tmp_path / "paper.tex").write_text("A paper.")
     git("init", folder=tmp_path)

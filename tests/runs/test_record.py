@@ -191,7 +191,12 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
     """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
     then comes one at 0.99."""
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
-    assert [coverage.choose_grid_shape(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
+    assert [coverage.choose_grid_shape_or_none(box) for box in boxes] == [
+        (36,),
+        (6, 6),
+        (6, 6, 6),
+        None,
+    ]
     with pytest.raises(ValueError, match="4 dimensions has no cells"):
         coverage.resolve_grid_shape(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]

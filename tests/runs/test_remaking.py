@@ -30,7 +30,7 @@ def born(tmp_path_factory):
     for _ in range(12):
         state, generation = HOST.step(state, key)
         everybody.append(np.asarray(generation.offspring.genotype))
-    assert not all(record.read_generation(g)["stored"].all() for g in range(1, 13))
+    assert not all(record.read_generation_arrays(g)["stored"].all() for g in range(1, 13))
     return out, np.stack(everybody)
 
 
@@ -40,14 +40,14 @@ def test_what_is_made_again_has_the_bits_of_what_was_born(born):
     assert_array_equal(record.column(GENOTYPE), everybody)
     for number, genotypes in enumerate(everybody, 1):
         digest = record.arrays("generations", number)["digest"]
-        assert_array_equal(digest, remaking.digest_genotypes(genotypes))
+        assert_array_equal(digest, remaking.digest_genotypes_together(genotypes))
 
 
 def test_other_operators_are_refused_where_nobody_survived_too(born):
     record = Record(born[0])
     record.search = replace(HOST, mutate=PolynomialMutation(eta=5.0, rate=0.5))
     for number in record.generations[1:]:
-        facts = record.read_generation(number)
+        facts = record.read_generation_arrays(number)
         nobody = np.zeros(len(facts["stored"]), bool)
         record._read[number] = facts | {"stored": nobody, GENOTYPE: facts[GENOTYPE][:0]}
         with pytest.raises(RecordError, match=r"cannot be made again here.*varies otherwise"):
@@ -158,7 +158,7 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
     brns.resume(record, 5, search=HOST)  # the same bits here: there is nothing to say
     move_elsewhere(run)
     record = Record(run, HOST)
-    number = next(g for g in range(1, 5) if not record.read_generation(g)["stored"].all())
+    number = next(g for g in range(1, 5) if not record.read_generation_arrays(g)["stored"].all())
     arrays = record.arrays("generations", number)
     lost = {"digest": np.zeros(8, np.uint8), "fingerprint": arrays["fingerprint"] + 1}
     record.write("generations", number, arrays | lost)

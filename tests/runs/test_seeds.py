@@ -34,7 +34,7 @@ def search(task):
     [(8, 2, [4, 4]), (5, 2, [3, 2]), (2, 4, [1, 1]), (4, 1, [4]), (25, 16, [2] * 12 + [1])],
 )
 def test_seeds_are_cut_evenly_and_in_order(n, batches, sizes):
-    parts = seeds.split_seeds(n, batches)
+    parts = seeds.slice_seeds_into_batches(n, batches)
     assert [part.stop - part.start for part in parts] == sizes
     assert [i for part in parts for i in range(n)[part]] == [*range(n)]
 
@@ -74,7 +74,8 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
     """Each is begun before the one before it is saved, and nothing beyond the last is."""
-    begun, saved, step, save = queue.SimpleQueue(), [], NoveltySearch.step, ActiveRun.save
+    begun, saved, step = queue.SimpleQueue(), [], NoveltySearch.step
+    save = ActiveRun.save_generation_and_progress
 
     def saving(run, state, generation):
         # 1 and 2 are begun when 1 is saved, and then 3.
@@ -86,7 +87,7 @@ def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch)
     monkeypatch.setattr(
         NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args)
     )
-    monkeypatch.setattr(ActiveRun, "save", saving)
+    monkeypatch.setattr(ActiveRun, "save_generation_and_progress", saving)
     for shown in brns.generations(search(Identity()), 3, out=tmp_path / "run"):
         assert saved[-1:] == [shown.number][: shown.number]
     assert saved == [1, 2, 3]

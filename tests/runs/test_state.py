@@ -7,7 +7,7 @@ from searches import search
 import brns
 from brns import RecordError
 from brns.runs.metadata import read_sources
-from brns.settings.edits import find_code_edits
+from brns.settings.edits import diff_code_by_name
 
 LAZY = """
 import functools
@@ -48,16 +48,16 @@ def test_what_evaluations_keep_is_known_as_it_began(tmp_path, monkeypatch):
     task = Own(loaded(tmp_path, "own", LAZY, monkeypatch).use)
     before = read_sources(search(task))
     brns.check_task(task)
-    assert find_code_edits(before.texts, read_sources(search(task))) == {}
+    assert diff_code_by_name(before.texts, read_sources(search(task))) == {}
     brns.run(search(task), 1, out=tmp_path / "run")
-    assert find_code_edits(before.texts, read_sources(search(task))) == {}
+    assert diff_code_by_name(before.texts, read_sources(search(task))) == {}
     brns.resume(tmp_path / "run", 2, search=search(task))
     for was, now, name in (
         ("Robot(1.0)", "Robot(2.0)", "own.ROBOT.gain"),
         ("[0] * x", "[0] + x", "own.Robot.run"),
     ):
         edited = Own(loaded(tmp_path, "own", LAZY.replace(was, now), monkeypatch).use)
-        assert name in find_code_edits(before.texts, read_sources(search(edited)))
+        assert name in diff_code_by_name(before.texts, read_sources(search(edited)))
 
 
 COUNTERS = """
@@ -128,7 +128,7 @@ def test_what_a_task_changes_may_be_a_constant_elsewhere(tmp_path, monkeypatch):
     for gain in ("1.0", "2.0"):
         other = loaded(tmp_path, "other", text.replace("1.0", gain), monkeypatch)
         texts.append(read_sources(search(Own(other.use))))
-    assert list(find_code_edits(texts[0].texts, texts[1])) == ["other.gain"]
+    assert list(diff_code_by_name(texts[0].texts, texts[1])) == ["other.gain"]
 
 
 class Lazy:

@@ -111,7 +111,7 @@ def test_a_run_that_cannot_be_saved_raises_that_error_and_no_other(tmp_path, mon
         raise RecordError("no room")
 
     monkeypatch.setattr(Store, "write", full)
-    monkeypatch.setattr(Store, "write_run_json", full)
+    monkeypatch.setattr(Store, "write_run_json_bytes", full)
     with pytest.raises(RecordError, match="no room"):
         next(steps)
     assert bits(tmp_path / "run") == before

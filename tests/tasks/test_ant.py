@@ -11,8 +11,13 @@ from brns import AntMaze, check_task
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, make_ant_xml
-from brns.tasks.ant.physics import Physics, compute_observation, read_position, render_pictures
-from brns.tasks.ant.rules import POLICY, mask_areas_occupied
+from brns.tasks.ant.physics import (
+    Physics,
+    compute_observation,
+    iterate_pictures_of_states,
+    read_position,
+)
+from brns.tasks.ant.rules import POLICY, mask_areas_of_each_position
 
 mujoco = pytest.importorskip("mujoco")
 KEY = jax.random.key(0)
@@ -80,7 +85,7 @@ def test_observations_and_areas_by_hand():
     assert read_position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
-    assert mask_areas_occupied(here, areas).astype(int).tolist() == [
+    assert mask_areas_of_each_position(here, areas).astype(int).tolist() == [
         [1, 0, 0],
         [0] * 3,
         [0, 1, 0],
@@ -105,7 +110,7 @@ def test_a_control_step_is_mujoco_s_own_with_a_cleared_warm_start():
     action = np.random.default_rng(0).uniform(-1, 1, (10, 8))
     state = physics.start[None]
     for row in action:
-        state, sound = physics.advance(state, row[None], 5)
+        state, sound = physics.advance_and_mask_stable(state, row[None], 5)
         data.qacc_warmstart[:], data.ctrl[:] = 0, row
         mujoco.mj_step(model, data, nstep=5)
         assert sound.all()
@@ -124,7 +129,7 @@ def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch)
         state[:, 1:3] = places[min(next(taken), 7)]
         return state, np.ones(len(state), bool)
 
-    monkeypatch.setattr(physics, "advance", advance)
+    monkeypatch.setattr(physics, "advance_and_mask_stable", advance)
     monkeypatch.setattr(module, "shared", lambda *_: physics)
     episodes = task.episodes(genotypes(1))
     assert episodes.visited.tolist() == [[True, True, True]]
@@ -137,7 +142,7 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
     task, rows = AntMaze(steps=40), genotypes(4)
     calm = task.episodes(rows)
     physics = Physics("large", "implicitfast", 1)
-    advance = physics.advance
+    advance = physics.advance_and_mask_stable
 
     def with_a_kick(state, action, physics_steps):
         state = state.copy()
@@ -145,7 +150,7 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
             state[2, 18] = 1e9  # m/s upwards
         return advance(state, action, physics_steps)
 
-    monkeypatch.setattr(physics, "advance", with_a_kick)
+    monkeypatch.setattr(physics, "advance_and_mask_stable", with_a_kick)
     monkeypatch.setattr(module, "shared", lambda *_: physics)
     episodes = task.episodes(rows, threads=1)
     assert episodes.unstable.tolist() == [False, False, True, False]
@@ -214,7 +219,7 @@ def test_a_film_shows_the_arena():
         pytest.skip(str(error))
     assert film.most == len(frames) == 3
     world = module.shared("large", "implicitfast", 1)
-    (above,) = render_pictures(world.model, [world.start], camera="above")
+    (above,) = iterate_pictures_of_states(world.model, [world.start], camera="above")
     assert {frame.shape for frame in (above, *frames)} == {(360, 480, 3)}
     red = (above[..., 0] > 150) & (above[..., 1:] < 110).all(axis=2)
     assert red[:180, :240].sum() > 450  # the red area, upper left; below it the ant alone is as red

@@ -13,15 +13,20 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from brns.formatting import abbreviate_numbers, format_number
+from brns.formatting import format_number, format_numbers_with_ellipsis
 from brns.metrics.measures import MEASURES, Estimate, compute_mean_and_deviation, summarize_run
 from brns.metrics.significance import LEVEL, Difference, compare_shared_seeds, correct_differences
 from brns.pictures.figures import draw
-from brns.pictures.records import explain_omitted_figures, find_scene, group_by_method, has_map
+from brns.pictures.records import (
+    can_draw_novelty_map,
+    explain_figures_omitted_without_search,
+    find_scene,
+    group_by_method,
+)
 from brns.pictures.report import view
-from brns.pictures.style import NOVELTY, SOLVED, encode_data_url, encode_png
+from brns.pictures.style import NOVELTY, SOLVED, encode_image_data_url, encode_png
 from brns.pictures.table import FIGURES
-from brns.runs.files import open_file_atomically
+from brns.runs.files import make_file_atomically
 from brns.runs.metadata import describe_fork
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
@@ -59,7 +64,7 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
     lengths: dict[str, list[int]] = {}
     for label, seeds in runs.items():
         lengths[label] = sorted({record.last_generation for record in seeds})
-    drawn, not_drawn = _draw_figures(records)
+    drawn, not_drawn = _draw_figures_and_explain_omitted(records)
     watched = view.gather_view(first_seeds)
     rows = estimate_and_test_measures(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
@@ -69,7 +74,7 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
     filled = pages.get_template("page.html").render(
         world=first.metadata.world,
         runs=runs,
-        lengths={label: abbreviate_numbers(last) for label, last in lengths.items()},
+        lengths={label: format_numbers_with_ellipsis(last) for label, last in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
         table=rows,
         measures=MEASURES,
@@ -78,27 +83,27 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         reference=reference,
         tested=any(not math.isnan(test.p) for test in tested),
         level=LEVEL,
-        left_out=explain_omitted_figures(records),
+        left_out=explain_figures_omitted_without_search(records),
         view=watched,
         script=(Path(__file__).parent / "view.js").read_text(encoding="utf-8"),
         frames=len(watched["generations"]),
         walled=find_scene(first).walls is not None,
-        mapped=has_map(first),
+        mapped=can_draw_novelty_map(first),
         areas=find_scene(first).areas,
         colors={"born": BORN, "solved": SOLVED, "scale": ", ".join(SCALE)},
         cells=view.MAP_CELLS,
         figures=FIGURES,
         drawn=drawn,
         not_drawn=not_drawn,
-        settings=_list_settings(first_seeds.values()),
+        settings=_tabulate_settings_by_run(first_seeds.values()),
         origin=describe_fork,
     )
-    with open_file_atomically(out) as temporary:
+    with make_file_atomically(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
 
 
-def _draw_figures(
+def _draw_figures_and_explain_omitted(
     records: Sequence[Record],
 ) -> tuple[dict[str, tuple[str, bool]], dict[str, str]]:
     """The images of the figures by name, and of those that cannot be drawn the reasons."""
@@ -106,13 +111,15 @@ def _draw_figures(
     names = [name for name, figure in FIGURES.items() if not figure.timed]
     for name in show_progress_of(names, "Drawing", len(names)):
         try:
-            drawn[name] = _encode_figure(draw(name, records), FIGURES[name].shows_maps)
+            drawn[name] = _encode_figure_and_check_if_wide(
+                draw(name, records), FIGURES[name].shows_maps
+            )
         except ValueError as error:
             not_drawn[name] = f"{error}"
     return drawn, not_drawn
 
 
-def _list_settings(records: Collection[Record]) -> dict[str, list[Any]]:
+def _tabulate_settings_by_run(records: Collection[Record]) -> dict[str, list[Any]]:
     """Every setting by its name, with its value in each run."""
     columns = [flatten_settings(record.experiment) for record in records]
     settings = {}
@@ -138,7 +145,7 @@ def estimate_and_test_measures(
                 of_methods = values.setdefault(measure, {each: {} for each in runs})
                 of_methods[name][record.seed] = value
         numbers[name] = [record.seed for record in seeds]
-    tests = compare_with_first(values, numbers)
+    tests = compare_with_first_and_correct(values, numbers)
     rows = {}
     for measure, of_methods in values.items():
         rows[measure] = []
@@ -148,7 +155,7 @@ def estimate_and_test_measures(
     return rows
 
 
-def compare_with_first(
+def compare_with_first_and_correct(
     values: Mapping[str, Mapping[str, dict[int, float]]], seeds: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, str], Difference]:
     """Each measure of each method against that of the first, seed by seed, corrected together."""
@@ -165,12 +172,12 @@ def compare_with_first(
     return dict(zip(tests, correct_differences(list(tests.values())), strict=True))
 
 
-def _encode_figure(figure: Figure, is_map: bool) -> tuple[str, bool]:
+def _encode_figure_and_check_if_wide(figure: Figure, is_map: bool) -> tuple[str, bool]:
     """The source of a figure's image, of a map in pixels, and whether it is wide."""
     if is_map:
-        image = encode_data_url(encode_png(figure, dpi=100))
+        image = encode_image_data_url(encode_png(figure, dpi=100))
     else:
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg")
-        image = encode_data_url(buffer.getvalue(), "svg+xml")
+        image = encode_image_data_url(buffer.getvalue(), "svg+xml")
     return image, bool(figure.get_figwidth() > 8)

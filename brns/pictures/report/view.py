@@ -12,9 +12,14 @@ from PIL import Image, ImageColor
 
 from brns.pictures import gather_maps
 from brns.pictures.gather_maps import Living, NoveltyMap
-from brns.pictures.records import find_scene, has_map, pick_evenly, pick_kept_generations
+from brns.pictures.records import (
+    can_draw_novelty_map,
+    find_latest_generations_with_states,
+    find_scene,
+    pick_evenly,
+)
 from brns.pictures.scenes import prepend_start_to_paths
-from brns.pictures.style import NOVELTY, WALL, encode_data_url, make_rank_norm
+from brns.pictures.style import NOVELTY, WALL, encode_image_data_url, make_rank_norm
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
@@ -28,7 +33,7 @@ LEVELS = 256
 """of colour in a map; 0 is a cell that cannot be reached"""
 
 
-def choose_generations(records: Sequence[Record]) -> list[int]:
+def choose_generations_of_longest_run(records: Sequence[Record]) -> list[int]:
     """Generations of the longest run, evenly spread, the first and the last included."""
     last = max(record.last_generation for record in records)
     sizes = [record.column("survivors.descriptor", [0]).shape[1:] for record in records]
@@ -41,7 +46,7 @@ def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
     generations, and a panel for each. Arrays are base64 of little-endian bytes.
     """
     world = find_scene(next(iter(runs.values())))
-    generations = choose_generations(list(runs.values()))
+    generations = choose_generations_of_longest_run(list(runs.values()))
     panels = []
     for name, record in runs.items():
         panels.append(
@@ -54,9 +59,9 @@ def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last_generation).tolist()
     living = [gather_maps.gather_population(record, g) for g in now]
-    panel = {"last": record.last_generation, **_list_individuals(living)}
-    if has_map(record):
-        until = pick_kept_generations(record, now)
+    panel = {"last": record.last_generation, **_encode_individuals_of_all_generations(living)}
+    if can_draw_novelty_map(record):
+        until = find_latest_generations_with_states(record, now)
         layers = sorted(set(until))
         maps = [gather_maps.gather_novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
@@ -69,7 +74,7 @@ def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     return panel
 
 
-def _list_individuals(living: Sequence[Living]) -> dict[str, Any]:
+def _encode_individuals_of_all_generations(living: Sequence[Living]) -> dict[str, Any]:
     """Every individual once, and for each generation the rows and novelty of who lived."""
     world = living[0].scene
     ids = np.concatenate([people.id for people in living])
@@ -140,4 +145,4 @@ def _encode(array: np.ndarray, kind: str) -> str:
 def _encode_image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="png", optimize=True)
-    return encode_data_url(buffer.getvalue())
+    return encode_image_data_url(buffer.getvalue())

@@ -63,7 +63,7 @@ class Physics:
         self.start = np.empty(mujoco.mj_stateSize(self.model, kind))
         mujoco.mj_getState(self.model, self.memory[0], self.start, kind)
 
-    def advance(
+    def advance_and_mask_stable(
         self, state: Float[np.ndarray, "n s"], action: Float[np.ndarray, "n a"], physics_steps: int
     ) -> tuple[Float[np.ndarray, "n s"], Bool[np.ndarray, " n"]]:
         """One control step of n ants, of whose 8 joints the actions are from -1 to 1: their next
@@ -111,7 +111,7 @@ def count_threads() -> int:
     return int(text) if text.isdecimal() and int(text) else count_cores()
 
 
-def render_pictures(
+def iterate_pictures_of_states(
     model, states: Iterable[Float[np.ndarray, " s"]], camera: str = "follow"
 ) -> Iterator[UInt8[np.ndarray, "360 480 3"]]:
     """What a camera sees of physics states; a `RuntimeError` where there is no renderer."""

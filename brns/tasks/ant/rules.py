@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
@@ -73,7 +73,7 @@ class AntMaze(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         samples = ARENAS[self.arena].samples
-        check_settings(
+        check_settings_obey_rules(
             self,
             steps=(self.steps >= samples, f"at least {samples}, the positions of a path"),
             frame_skip=(self.frame_skip >= 1, "at least 1"),
@@ -153,7 +153,9 @@ class AntMaze(eqx.Module):
         self.episodes(np.asarray(genotype)[None], threads=1, note=states.append)
         filmed = np.concatenate(states[::every])
         model = physics.shared(self.arena, self.integrator, 1).model
-        return Film(physics.render_pictures(model, filmed), self.steps // every + 1, 10.0)
+        return Film(
+            physics.iterate_pictures_of_states(model, filmed), self.steps // every + 1, 10.0
+        )
 
     def episodes(
         self,
@@ -192,10 +194,10 @@ class AntMaze(eqx.Module):
             if not alive.size:
                 break
             action = POLICY.act(layers, compute_observation(state).T).T
-            state, sound = world.advance(state, action, self.frame_skip)
+            state, sound = world.advance_and_mask_stable(state, action, self.frame_skip)
             note(state)
             path[t, alive] = here = read_position(state)
-            inside = mask_areas_occupied(here, areas)
+            inside = mask_areas_of_each_position(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
             if sound.all() and not inside.any() and not checked:
                 continue  # nothing happened
@@ -217,7 +219,7 @@ class AntMaze(eqx.Module):
         return Episodes(path[times, np.arange(n)[:, None]], length, visited, stuck, unstable)
 
 
-def mask_areas_occupied(
+def mask_areas_of_each_position(
     positions: Float[np.ndarray, "n 2"], centers: Float[np.ndarray, "areas 2"]
 ) -> Bool[np.ndarray, "n areas"]:
     """In which areas ants stand, each known by its torso's place."""

@@ -133,7 +133,7 @@ def reset_environment(env: Any, seed: int) -> Any:
         raise ValueError(f"reset must take a seed: reset(seed={seed}). {OLD}") from error
     if type(values) is tuple and len(values) == 2 and isinstance(values[1], dict):
         return values
-    raise _format_error("reset must give (observation, info)", values)
+    raise _make_return_value_error("reset must give (observation, info)", values)
 
 
 def step_environment(env: Any, action: Any) -> Any:
@@ -141,7 +141,9 @@ def step_environment(env: Any, action: Any) -> Any:
     values = env.step(action)
     if type(values) is tuple and len(values) == 5 and isinstance(values[4], dict):
         return values
-    raise _format_error("step must give (observation, reward, terminated, truncated, info)", values)
+    raise _make_return_value_error(
+        "step must give (observation, reward, terminated, truncated, info)", values
+    )
 
 
 def _takes_seed(env: Any) -> bool:
@@ -154,7 +156,7 @@ def _takes_seed(env: Any) -> bool:
     return True
 
 
-def _format_error(expected: str, values: Any) -> ValueError:
+def _make_return_value_error(expected: str, values: Any) -> ValueError:
     got = type(values).__name__
     if isinstance(values, tuple):
         got = f"({', '.join(type(value).__name__ for value in values)})"

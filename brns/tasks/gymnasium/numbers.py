@@ -52,12 +52,14 @@ def _count_flat_numbers(space: spaces.Space) -> int | None:
     return None  # of a space of a user's own, too
 
 
-def make_flatten(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.ndarray, " o"]]:
+def make_flatten_to_one_dimension(
+    space: spaces.Space, n: int = 1
+) -> Callable[[Any], Float[np.ndarray, " o"]]:
     """A function that copies an observation, of a Box n at once, as floats, which do not wrap."""
     plain, size = isinstance(space, spaces.Box), n * count_observation_numbers(space)
     dtype = np.result_type(space.dtype, np.float32) if plain else float
 
-    def flatten(observation: Any) -> Float[np.ndarray, " o"]:
+    def flatten_to_one_dimension(observation: Any) -> Float[np.ndarray, " o"]:
         try:
             values = observation if plain else spaces.flatten(space, observation)
             numbers = None if values is None else np.array(values, dtype).reshape(-1)
@@ -69,7 +71,7 @@ def make_flatten(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.nd
             )
         return numbers
 
-    return flatten
+    return flatten_to_one_dimension
 
 
 def flatten_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray, "t a"]:

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import check_part, check_setting_types, check_settings
+from brns.checks.parts import check_part, check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
 from brns.core.evaluation import as_evaluation
 from brns.settings.differences import short_repr
@@ -34,7 +34,7 @@ from brns.tasks.gymnasium.numbers import (
     as_real_numbers,
     count_observation_numbers,
     get_flat_bounds,
-    make_flatten,
+    make_flatten_to_one_dimension,
 )
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import Film
@@ -90,7 +90,7 @@ class GymnasiumTask(eqx.Module):
     def __post_init__(self):
         self._worlds = Worlds()
         check_setting_types(self)
-        check_settings(self, steps=(self.steps >= 1, "at least 1"))
+        check_settings_obey_rules(self, steps=(self.steps >= 1, "at least 1"))
         if self.vector and isinstance(self.make_env, str):
             raise ValueError(f"vector=True needs a function of n as make_env; got {self.make_env}")
         if self.policy is None:
@@ -170,9 +170,11 @@ class GymnasiumTask(eqx.Module):
                 "make them so, which draws nothing before a film is asked for"
             )
         per_second = float(env.metadata.get("render_fps", 30))
-        return Film(self._render_episode(env, genotype), self.steps + 1, per_second)
+        return Film(self._iterate_pictures_of_episode(env, genotype), self.steps + 1, per_second)
 
-    def _render_episode(self, env: gymnasium.Env, genotype: np.ndarray) -> Iterator[np.ndarray]:
+    def _iterate_pictures_of_episode(
+        self, env: gymnasium.Env, genotype: np.ndarray
+    ) -> Iterator[np.ndarray]:
         """What an environment draws at the start and after each step of one episode."""
         genotypes = np.asarray(genotype)[None]
         act = make_actor(
@@ -181,7 +183,7 @@ class GymnasiumTask(eqx.Module):
             count_observation_numbers(env.observation_space),
             genotypes,
         )
-        for _ in self._run_episodes(act, [env], [Diary()], self.seed or 0):
+        for _ in self._iterate_steps_of_episodes(act, [env], [Diary()], self.seed or 0):
             try:
                 picture = np.asarray(env.render())
             except Exception as error:
@@ -200,17 +202,17 @@ class GymnasiumTask(eqx.Module):
         )  # once: a module is slow to give them
         worlds = [get(i, make_single_environment, make_env) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
-        for _ in self._run_episodes(act, worlds, diaries, seed):
+        for _ in self._iterate_steps_of_episodes(act, worlds, diaries, seed):
             pass
         return [diary.make_episode(worlds[0].action_space) for diary in diaries]
 
-    def _run_episodes(
+    def _iterate_steps_of_episodes(
         self, act: Callable[[np.ndarray], Any], worlds: list[Any], diaries: list[Diary], seed: int
     ) -> Iterator[None]:
         """Write an episode in each diary; stops at the start and after each step."""
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
         watch = self.watch  # once: a module makes a function anew at each look
-        flat = make_flatten(observed)
+        flat = make_flatten_to_one_dimension(observed)
         discrete = isinstance(acted, spaces.Discrete)
         rows = np.empty((n, count_observation_numbers(observed)))
         batch = None if discrete else batch_space(acted, n)
@@ -252,13 +254,13 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
-        worlds = self._get_environment(n)
+        worlds = self._get_environment_by_index_or_size(n)
         plain = isinstance(worlds.single_observation_space, spaces.Box)
-        flat = make_flatten(worlds.single_observation_space, n if plain else 1)
+        flat = make_flatten_to_one_dimension(worlds.single_observation_space, n if plain else 1)
 
         seen, rewards, actions, infos = [], [], [], []
 
-        def record_observation(observation: Any, info: Any) -> np.ndarray:
+        def record_and_flatten_observation(observation: Any, info: Any) -> np.ndarray:
             if plain:
                 rows = flat(observation).reshape(n, -1)
             else:
@@ -270,12 +272,12 @@ class GymnasiumTask(eqx.Module):
             infos.append(copy_info(info))
             return rows
 
-        rows = record_observation(*reset_environment(worlds, seed))
+        rows = record_and_flatten_observation(*reset_environment(worlds, seed))
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
             actions.append(act(rows))
             observation, reward, ended, truncated, info = step_environment(worlds, actions[-1])
-            rows = record_observation(observation, info)
+            rows = record_and_flatten_observation(observation, info)
             rewards.append(as_numbers_of_worlds("reward", reward, n))
             ended = as_numbers_of_worlds("terminated", ended, n).astype(bool)
             truncated = as_numbers_of_worlds("truncated", truncated, n).astype(bool)
@@ -297,14 +299,16 @@ class GymnasiumTask(eqx.Module):
             episodes.append(diary.make_episode(worlds.single_action_space))
         return episodes
 
-    def _get_environment(self, i: int) -> Any:
+    def _get_environment_by_index_or_size(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
         make = partial(make_vector_environment, n=i) if self.vector else make_single_environment
         return self._worlds.get_or_make(i, make, self.make_env)
 
     def _get_spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
-        return get_spaces(self._get_environment(n if self.vector else 0), self.vector)
+        return get_spaces(
+            self._get_environment_by_index_or_size(n if self.vector else 0), self.vector
+        )
 
     def _infer_behavior_space(self, observed: spaces.Space, acted: spaces.Space) -> Box:
         """Where behaviors lie, if `describe` knows it."""

@@ -90,7 +90,7 @@ def build_sensor_tables(wall_map: bytes) -> Tables:
         touched[is_free_at_offset(i, j) == 0] |= 1 << BEARINGS.index(bearing)
 
     ends = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16)
-    offsets = _compute_laser_ends()
+    offsets = _list_possible_laser_ends()
     stops = np.empty((len(offsets), k, k), np.int16)
     for end, (end_i, end_j) in enumerate(offsets):
         ends[end_j + REACH, end_i + REACH] = end
@@ -110,7 +110,7 @@ def build_sensor_tables(wall_map: bytes) -> Tables:
         return Tables(jnp.asarray(touched), jnp.asarray(ends), jnp.asarray(stops))
 
 
-def _compute_laser_ends() -> list[tuple[int, int]]:
+def _list_possible_laser_ends() -> list[tuple[int, int]]:
     """Offsets of a laser's end from the robot's pixel, which roundings move by under a pixel."""
     offsets = []
     for i, j in product(range(-REACH, REACH + 1), repeat=2):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, UInt
 
-from brns.checks.parts import check_setting_types, check_settings
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import (
@@ -87,7 +87,7 @@ class DeceptiveMaze(eqx.Module):
         x, y, heading = self.start
         positions = 1 if self.positions is None else self.positions
         divides = positions >= 1 and self.steps % positions == 0
-        check_settings(
+        check_settings_obey_rules(
             self,
             steps=(self.steps >= 1, "at least 1"),
             positions=(divides, f"a divisor of the maze's {self.steps} steps, or None"),
@@ -150,7 +150,7 @@ class DeceptiveMaze(eqx.Module):
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
         # Each coordinate is an array of its own: stacked within the loop,
         # they would take three times as long.
-        rows = cpu.pad_to_16_rows(jnp.asarray(genotypes))
+        rows = cpu.pad_to_at_least_16_rows(jnp.asarray(genotypes))
         layers = POLICY.layers(rows)
         pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
         observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
