@@ -9,6 +9,7 @@ import jaxtyping
 import numpy as np
 import pytest
 from jax.experimental import io_callback
+from modules import Own
 from searches import Distance, search
 from worlds import HostIdentity, Identity, Windy
 
@@ -102,6 +103,18 @@ KEY = jax.random.key(0)
 def test_a_faulty_task_is_refused(task, message):
     with pytest.raises(ValueError, match=message):
         check_task(task)
+
+
+def test_a_task_that_changes_its_genotypes_is_told_to_take_a_copy(tmp_path):
+    def halve(genotypes):
+        genotypes = np.asarray(genotypes)
+        genotypes *= 0.5
+        return genotypes
+
+    for call in (brns.check_task, lambda task: brns.run(search(task), 1, out=tmp_path / "run")):
+        with pytest.raises(ValueError, match="read-only") as raised:
+            call(Own(halve))
+        assert "takes a copy, np.array(genotypes)" in "".join(raised.value.__notes__)
 
 
 def test_individuals_for_whom_a_task_raises_are_named():

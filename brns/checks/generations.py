@@ -22,6 +22,9 @@ SKIP = (
     "workers brns.Processes(task, failures=0.1), on the command line --failures 0.1; or the task "
     "says which failed, in Evaluation.failed"
 )
+READ_ONLY = (
+    "Genotypes are read-only: a task or policy that changes them takes a copy, np.array(genotypes)"
+)
 NOBODY = -2
 """the id of a second parent whose row the population lacks"""
 
@@ -224,6 +227,8 @@ def explain_task_errors(task: Task) -> Generator[None, None, None]:
             ) from error
         if isinstance(error, StopIteration):  # which would end a loop of ours
             raise ValueError(f"{type(task).__name__}.evaluate raised {error!r}") from error
+        if isinstance(error, ValueError) and "read-only" in str(error):
+            error.add_note(READ_ONLY)
         if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
             error.add_note(SKIP)
         raise

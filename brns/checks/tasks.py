@@ -16,7 +16,11 @@ from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import CHANGED_SETTINGS, remember_evaluation_changes
+from brns.settings.edits import (
+    CHANGED_SETTINGS,
+    forget_results_of_edited_code,
+    remember_evaluation_changes,
+)
 from brns.settings.sources import UserCode
 
 
@@ -56,7 +60,8 @@ def check_task(
             evaluation = task.evaluate(batch, key)
         return as_evaluation(evaluation, len(batch), task)
 
-    before, settings = UserCode(task).texts, part_to_json(task)
+    code, settings = UserCode(task), part_to_json(task)
+    forget_results_of_edited_code(code)
     first = evaluate(genotypes)
     _check_descriptors_and_fitness(name, first, box)
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
@@ -86,7 +91,7 @@ def check_task(
         compiled = jax.jit(evaluate)(genotypes, key)
         if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
-    remember_evaluation_changes(before, UserCode(task))
+    remember_evaluation_changes(code.texts, UserCode(task))
     changed = find_differences(settings, part_to_json(task))
     CHANGED_SETTINGS[type(task)].update(changed)
     if changed:

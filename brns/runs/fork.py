@@ -6,9 +6,11 @@ from typing import SupportsIndex
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Float
 
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
+from brns.runs.files import RecordError
 from brns.runs.paths import (
     check_output_folder,
     make_directory_atomically,
@@ -117,9 +119,7 @@ def fork(
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays, synced=False)
             if changed and not remakes_exactly(copy, number):
-                born = _make_record_with_original_operators(source, search).column(
-                    GENOTYPE, [number]
-                )[0]
+                born = _remake_by_original_operators(source, search, number)
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)
         for number in source.store.list_generations("failed"):
@@ -131,6 +131,22 @@ def fork(
     return Record(out, search)
 
 
+def _remake_by_original_operators(
+    source: Record, search: NoveltySearch, number: int
+) -> Float[np.ndarray, "n p"]:
+    """The genotypes that were born in a generation of the run."""
+    try:
+        return _make_record_with_original_operators(source, search).column(GENOTYPE, [number])[0]
+    except RecordError as error:
+        if source.search_or_none is None:  # whose genotype space may be another one
+            error.add_note(_advise_search(source))
+        raise
+
+
+def _advise_search(source: Record) -> str:
+    return f"Fork brns.Record({str(source.path)!r}, search) with the search that made it"
+
+
 def _make_record_with_original_operators(source: Record, search: NoveltySearch) -> Record:
     """A record whose search varies genotypes as the run did."""
     if source.search_or_none is not None:
@@ -140,8 +156,8 @@ def _make_record_with_original_operators(source: Record, search: NoveltySearch) 
         mutate = part_from_json(before["mutate"], search.mutate)
     except SettingsError as error:
         raise SettingsError(
-            f"genotypes of {source.path} must be made again by its own operators. Fork "
-            f"brns.Record({str(source.path)!r}, search) with the search that made it: {error}"
+            f"genotypes of {source.path} must be made again by its own operators. "
+            f"{_advise_search(source)}: {error}"
         ) from None
     makers = Record(source)
     makers.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])

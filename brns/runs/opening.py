@@ -29,7 +29,7 @@ from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff
-from brns.settings.edits import diff_code_by_name
+from brns.settings.edits import diff_code_by_name, forget_results_of_edited_code
 from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
@@ -137,14 +137,16 @@ def check_same_arguments(
     first = runs[0].metadata
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.genotypes}
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
-    if seeds in (sorted(first.seeds), first.seeds_together) and requested == there:
+    present = sorted(run.seed for run in runs)
+    known = seeds in (sorted(first.seeds), first.seeds_together, present)
+    if known and requested == there:
         if missing := sorted(set(seeds) - set(first.seeds_together)):
             text = f"seeds {missing} are missing in {out} since it went on without them"
             warnings.warn(escape_control(text), stacklevel=2)
         return
     was, wanted = format_changed_settings(there), format_changed_settings(requested)
     raise RecordError(
-        f"{out} holds seeds {[run.seed for run in runs]} with {was}; seeds {seeds} with {wanted} "
+        f"{out} holds seeds {present} with {was}; seeds {seeds} with {wanted} "
         "were asked for; choose another place"
     )
 
@@ -221,6 +223,7 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
     the runs' metadata say it, with the generation `after` which they go on.
     """
     source = read_sources(runs[0].search)
+    forget_results_of_edited_code(source)
     old = runs[0].metadata.sources
     edited = diff_code_by_name(old, source, runs[0].metadata.changing)
     if edited and not accept:

@@ -58,15 +58,23 @@ def resolve_output_folder(out: str | os.PathLike) -> Path:
     """The folder that a path means now; of a link what it points to."""
     if not isinstance(out, str | os.PathLike) or "\0" in os.fspath(out):
         raise ValueError(f"out must be a folder, as a text or a path; got {out!r:.80}")
-    with _explain_errors(Path(out), "give an absolute path"):
-        path = expand_home(out)
-    return Path(os.path.realpath(path)) if os.path.islink(path) else path
+    path = expand_home(out)
+    path = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    if os.path.islink(path):
+        raise RecordError(f"{path} is a link that leads to itself: {ELSEWHERE}")
+    return path
 
 
 def expand_home(path: str | os.PathLike) -> Path:
-    """The path, absolute and without a tilde; a `RecordError` where nobody has that home."""
+    """The path, absolute and without a tilde; a `RecordError` where there is no such home, or no
+    working directory any more.
+    """
     try:
         return Path(path).expanduser().absolute()
+    except FileNotFoundError as error:
+        raise RecordError(
+            f"{path} lies below the working directory, which was removed: give an absolute path"
+        ) from error
     except RuntimeError as error:
         raise RecordError(
             f"{path} begins with a home directory that nobody knows ({error}): give it in full"

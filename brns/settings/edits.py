@@ -4,12 +4,17 @@ Values that evaluations change, such as counters and caches, are no edits.
 """
 
 import collections
+import contextlib
 import difflib
 import sys
+import weakref
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+import jax
+
 from brns.settings.code import extract_digest_lines, normalize_source
+from brns.settings.description import part_to_json
 from brns.settings.sources import UserCode
 
 SHOWN = 30
@@ -18,6 +23,12 @@ _CHANGED: set[str] = set()
 """names of what evaluations of this process changed: counters, caches, logs"""
 CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
 """the same of the settings of tasks of a class"""
+_USED: dict[str, str] = {}
+"""the code that this process used last: name to text"""
+_OBJECTS: dict[int, tuple[weakref.ref, Any]] = {}
+"""the user's objects that it used, with their settings and all code then"""
+_EDITS: list[int] = []
+"""one for each time that any of both was changed"""
 
 
 def list_remembered_evaluation_changes(code: UserCode) -> list[str]:
@@ -64,6 +75,40 @@ def remember_evaluation_changes(before: Mapping[str, str], now: UserCode) -> Non
             _CHANGED.add(name)
 
 
+def forget_results_of_edited_code(now: UserCode) -> None:
+    """Where code, or an object's settings, differ from what this process used last, let JAX compile
+    anew, and environments and the task that workers have be made anew: all of them hold globals,
+    functions and settings of then.
+    """
+    before = {name: _USED[name] for name in now.texts if name in _USED}
+    edited = before.keys() & diff_code_by_name(before, now).keys()
+    if _remember_objects(now) or edited:
+        jax.clear_caches()
+        _EDITS.append(1)
+    _USED.update(now.texts)
+
+
+def _remember_objects(now: UserCode) -> bool:
+    """Remember the user's objects, with their settings and all code, in which a method may be
+    another one; whether any has others than before.
+    """
+    changed, texts = False, {name: now.texts[name] for name in now.texts.keys() - _CHANGED}
+    for thing in now.objects:
+        recorded, counters = part_to_json(thing), CHANGED_SETTINGS[type(thing)]
+        settings = {name: recorded[name] for name in recorded.keys() - counters}
+        reference, before = _OBJECTS.get(id(thing), (None, None))
+        if reference is not None and reference() is thing:
+            changed |= before != (settings, texts)
+        with contextlib.suppress(TypeError):  # one with __slots__
+            _OBJECTS[id(thing)] = weakref.ref(thing), (settings, texts)
+    return changed
+
+
+def count_edits() -> int:
+    """How often code or settings were changed while this process used them."""
+    return len(_EDITS)
+
+
 class SentCode(NamedTuple):
     """The code of a task, for a worker that imports it to compare with its own."""
 
@@ -80,13 +125,12 @@ def describe_code_for_workers(task: Any) -> SentCode:
     )
 
 
-def find_mismatched_code(sent: SentCode, task: Any) -> list[str]:
+def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
     """The names of what is other code here than where a task was sent from: functions that were
     compiled of another text, and values in files that differ. Other values may be state.
     """
     if sent.python != sys.version_info[:2]:
         return []
-    here = UserCode(task)
     files, found = here.digest_module_files(), []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")

@@ -78,6 +78,8 @@ class UserCode:
         class with bases, or of a package, to a line that names them"""
         self.files: dict[str, str] = {}
         """name of a module that a function imports to its text"""
+        self.objects: list[Any] = []
+        """of the user's classes"""
         self._seen: dict[int, Any] = {}
         self.names: set[str] = set()
         """of what was looked at, or for"""
@@ -252,6 +254,8 @@ class UserCode:
         these the values are those that initializers of the user's assign.
         """
         inner = attributes_of(thing)
+        if is_user_code(type(thing)):
+            self.objects.append(thing)
         if not is_user_object(thing):
             if not dataclasses.is_dataclass(thing):  # of which the settings tell
                 name = name or get_qualified_name(type(thing))

@@ -28,7 +28,7 @@ from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
-from brns.settings.edits import describe_code_for_workers
+from brns.settings.edits import count_edits, describe_code_for_workers
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads
@@ -95,15 +95,24 @@ class Chunked(Wrapper):
             )
 
     @functools.cached_property
-    def _pickled_task(self) -> Packed:
+    def _pickled_tasks(self) -> dict[int, Packed]:
+        """The last one, by `count_edits`."""
+        return {}
+
+    def _pickle_task(self) -> Packed:
         """The task for its workers, with what a script or a notebook defines and registers.
 
         No pickle from a disk is ever read.
         """
+        if packed := self._pickled_tasks.get(edits := count_edits()):
+            return packed
         environments = worker.pickle_registered_environments()
         task, code = cloudpickle.dumps(self.task), describe_code_for_workers(unwrap_task(self.task))
         digest = hashlib.sha256(b"".join((*environments, task))).hexdigest()
-        return Packed(digest, cloudpickle.dumps((environments, task, code)))
+        packed = Packed(digest, cloudpickle.dumps((environments, task, code)))
+        self._pickled_tasks.clear()
+        self._pickled_tasks[edits] = packed
+        return packed
 
     @functools.cached_property
     def failure_reasons(self) -> dict[tuple[bytes, bytes], str]:
@@ -130,7 +139,7 @@ class Chunked(Wrapper):
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
             request = f"{self._evaluate_name} of {individuals}"
             if self.executor is not None:
-                packed = self._pickled_task
+                packed = self._pickle_task()
                 future = self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
                 if not isinstance(future, Future):
                     raise TypeError(

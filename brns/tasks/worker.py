@@ -21,7 +21,8 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
-from brns.settings.edits import find_mismatched_code
+from brns.settings.edits import find_mismatched_code, forget_results_of_edited_code
+from brns.settings.sources import UserCode
 
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
@@ -77,22 +78,18 @@ def run_initializer(pickled: bytes | None) -> None:
 
 
 def pickle_registered_environments() -> list[bytes]:
-    """The environments that a program registered with Gymnasium, each pickled with what it names of
-    the program itself, which is another one in a worker.
+    """The environments that are registered with Gymnasium, each pickled with what it names of the
+    program itself, which is another one in a worker.
     """
     if "gymnasium" not in sys.modules:
         return []
     main, pickled = vars(sys.modules["__main__"]), []
     for spec in sys.modules["gymnasium"].registry.values():
-        if not str(spec.entry_point).startswith("gymnasium."):
-            entry_points = [
-                spec.entry_point,
-                *(each.entry_point for each in spec.additional_wrappers),
-            ]
-            texts = [text for text in entry_points if isinstance(text, str)]
-            names = [text.partition(":")[2] for text in texts if text.startswith("__main__:")]
-            with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
-                pickled.append(cloudpickle.dumps((spec, {name: main[name] for name in names})))
+        entry_points = [spec.entry_point, *(each.entry_point for each in spec.additional_wrappers)]
+        texts = [text for text in entry_points if isinstance(text, str)]
+        names = [text.partition(":")[2] for text in texts if text.startswith("__main__:")]
+        with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
+            pickled.append(cloudpickle.dumps((spec, {name: main[name] for name in names})))
     return pickled
 
 
@@ -115,7 +112,9 @@ def _load_and_check_task(content: bytes) -> Task:
                 spec, named = pickle.loads(environment)
                 gymnasium.registry[spec.id] = spec
                 vars(sys.modules["__main__"]).update(named)
-    if other := find_mismatched_code(code, task):
+    here = UserCode(task)
+    forget_results_of_edited_code(here)
+    if other := find_mismatched_code(code, here):
         raise ImportError(
             f"here {', '.join(other)} is other code than the search's: a file was edited after the "
             "search imported it, or its folder here is another version. Start Python anew"

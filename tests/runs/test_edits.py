@@ -760,7 +760,7 @@ def test_the_command_line_goes_on_with_edited_code_if_it_is_told_to(written, tmp
 def test_a_worker_that_imports_another_file_is_refused(written, edit):
     """One that starts late, say; state that the search's process has is no edit."""
     task = written().made().task
-    sent = brns.Chunked(task)._pickled_task
+    sent = brns.Chunked(task)._pickle_task()
     sys.modules["own"].SEEN.clear()
     sys.modules["own"].counted = 9
     worker.cache_task_and_list_digests(*sent)

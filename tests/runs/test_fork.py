@@ -70,6 +70,20 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     assert record.metadata.forked.id == source.metadata.id
 
 
+def test_a_wider_genotype_space_needs_the_search_that_made_the_run(whole, tmp_path):
+    """Which a record of an own task has only if it is given."""
+    wider = replace(HOST, task=HostIdentity(genotype_space=Box([-2.0] * 5, [2.0] * 5)))
+    with pytest.raises(RecordError, match="cannot be made again") as refused:
+        fork(whole / "one", 6, wider, out=tmp_path / "fork")
+    assert "with the search that made it" in "".join(refused.value.__notes__)
+    source = Record(whole / "one", HOST)
+    copy = fork(source, 6, wider, out=tmp_path / "fork")
+    same = range(1, 7)
+    assert_array_equal(
+        copy.column("offspring.genotype", same), source.column("offspring.genotype", same)
+    )
+
+
 LONGER = HostIdentity(genotype_space=Box([-1.0] * 6, [1.0] * 6))
 NARROWER = HostIdentity(genotype_space=Box([-0.1] * 5, [0.1] * 5))
 DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))

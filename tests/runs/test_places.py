@@ -55,8 +55,9 @@ def test_without_a_working_directory_a_relative_place_is_refused(tmp_path, monke
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with pytest.raises(RecordError, match="give an absolute path"):
-        brns.run(HOST, 1, out="run")
+    for begin in (Record, brns.records, brns.resume, lambda path: brns.run(HOST, 1, out=path)):
+        with pytest.raises(RecordError, match=r"run lies below .* removed: give an absolute path"):
+            begin("run")
     with pytest.raises(RecordError, match=r"cannot be made \(File name too long\)"):
         brns.run(HOST, 1, out=tmp_path / ("n" * 256))
     (record,) = brns.run(HOST, 1, progress=False)
@@ -88,6 +89,18 @@ def test_a_link_means_what_it_points_to(exists, tmp_path):
     brns.resume(link, 3, search=HOST)
     assert link.is_symlink()
     assert Record(tmp_path / "scratch").last_generation == 3
+
+
+def test_a_link_to_itself_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    def never(*_):
+        raise AssertionError("founders were evaluated")
+
+    monkeypatch.setattr(type(HOST), "init_with_failures", never)
+    for name, target in (("own", "own"), ("one", "other"), ("other", "one")):
+        (tmp_path / name).symlink_to(tmp_path / target)
+    for name in ("own", "one"):
+        with pytest.raises(RecordError, match="is a link that leads to itself: choose another"):
+            brns.run(HOST, 1, out=tmp_path / name)
 
 
 def test_what_is_no_place_is_refused(tmp_path, monkeypatch):

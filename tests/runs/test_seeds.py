@@ -210,8 +210,11 @@ def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
     run(HOST, 2, out=part, seeds=3)
     gone = part / "seed0001"
     gone.rename(tmp_path / "away")
+    other = shutil.copytree(part, tmp_path / "other")
     with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing: .* without them"):
         records = resume(part, 3, search=HOST)
+    with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing"):
+        assert len(run(HOST, 3, out=other, seeds=[0, 2], exist="resume")) == 2
     assert [(record.seed, record.last_generation) for record in records] == [(0, 3), (2, 3)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it was said

@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from brns.settings.edits import count_edits
 from brns.tasks.gymnasium.numbers import as_real_numbers
 
 MAKING = threading.Lock()  # held while the standard output is away
@@ -29,6 +30,7 @@ class Worlds(threading.local):
     def __init__(self):
         self.made: dict[int, Any] = {}
         self.maker: Any = None
+        self.edits = count_edits()
         self.life = Life()
         weakref.finalize(self.life, _close_environments, self.made)
 
@@ -36,11 +38,13 @@ class Worlds(threading.local):
         return Worlds, ()  # in another process a task makes its own
 
     def get_or_make(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
-        """This thread's environment i; a copy of a task with another `maker` has others."""
-        if self.maker is not maker:
+        """This thread's environment i; others where a copy of a task has another `maker`, or where
+        code was edited.
+        """
+        if self.maker is not maker or self.edits != count_edits():
             _close_environments(self.made)
             self.made.clear()
-            self.maker = maker
+            self.maker, self.edits = maker, count_edits()
         if i not in self.made:
             with _silence_output() if self.made else contextlib.nullcontext():
                 self.made[i] = make(maker)
