@@ -1,0 +1,427 @@
+"""The user's own code, behind objects, decorators, registries and whatever else leads to it."""
+
+import gymnasium
+import pytest
+from modules import Own, loaded
+from searches import search
+
+from brns.runs.metadata import read_sources
+from brns.settings.description import part_to_json
+from brns.settings.differences import find_differences
+from brns.settings.edits import diff_code_by_name
+
+BEGIN = """
+import abc, argparse, collections, dataclasses, fractions, functools, itertools, operator
+import types, typing
+import equinox as eqx, gymnasium, jax, numpy as np, pydantic
+
+class Gain:
+    def __init__(self, gain):
+        self.gain = gain
+    def __call__(self, x):
+        return self.gain * x
+def called(x):
+    return use(x)
+"""
+WAYS = {
+    "a partial's arguments": "use = functools.partial(np.clip, a_min=0, a_max=GAIN)",
+    "a package's function": "use = np.sin if GAIN == 1 else np.cos",
+    "a list in a closure": """def outer(gains):
+    return lambda x: gains[0] * x
+use = outer([GAIN])""",
+    "a namespace": "held = types.SimpleNamespace(gain=GAIN)\ndef use(x):\n    return held.gain * x",
+    "an object in a task's": """class Robot:
+    __slots__ = ("arm",)
+    def __init__(self):
+        self.arm = Gain(GAIN)
+use = functools.partial(max, Robot())""",
+    "a private argument of an object's class": """class Scale:
+    def __init__(self, gain):
+        self._gain = gain
+scale = Scale(GAIN)
+def use(x):
+    return scale._gain * x""",
+    "a default of a dataclass that is made": """@dataclasses.dataclass
+class Settings:
+    gain: float = GAIN
+def use(x):
+    return Settings().gain * x""",
+    "a private field's default": """@dataclasses.dataclass(frozen=True)
+class Robot:
+    _gain: float = GAIN
+def use(x):
+    return Robot()._gain * x""",
+    "a partial method": """class Scale:
+    def scaled(self, gain, x):
+        return gain * x
+    call = functools.partialmethod(scaled, GAIN)
+def use(x):
+    return Scale().call(x)""",
+    "an attribute of a function": "def use(x):\n    return use.gain * x\nuse.gain = GAIN",
+    "the default of a dictionary": """gains = collections.defaultdict(lambda: literal)
+def use(x):
+    return gains[0] * x""",
+    "a fraction": "held = fractions.Fraction(GAIN)\ndef use(x):\n    return held * x",
+    "the type of an array": """held = np.array([1, 2], ("int32", "uint8")[GAIN - 1])
+def use(x):
+    return held - 3""",
+    "a list that holds itself": """held = [GAIN]
+held.append(held)
+def use(x):
+    return held[0] * x""",
+    "objects in a list": """gains = [Gain(0.0), Gain(GAIN)]
+def use(x):
+    return gains[1](x)""",
+    "a method of an object": "use = Gain(GAIN).__call__",
+    "a method of a tuple": """class Pair(typing.NamedTuple):
+    first: float = 0.0
+    def scaled(self):
+        return literal * self.first
+pair = Pair()
+def use(x):
+    return pair.scaled()""",
+    "numpy.vectorize": "@np.vectorize\ndef use(x):\n    return x * literal",
+    "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
+    "an implementation by type": """@functools.singledispatch
+def use(x):
+    return x
+@use.register
+def other(x: int):
+    return x * literal""",
+    "a metaclass": """class Meta(type):
+    @property
+    def gain(cls):
+        return literal
+class Held(metaclass=Meta):
+    pass
+def use(x):
+    return Held.gain * x""",
+    "what a C function is made of": "use = operator.itemgetter(GAIN)",
+    "the order of base classes": """class First:
+    gain = 1
+class Second:
+    gain = 2
+class Both(*((First, Second)[::3 - 2 * GAIN])):
+    pass
+def use(x):
+    return Both.gain * x""",
+    "a default with an underscore": "use = lambda x, _gain=GAIN: _gain * x",
+    "how an object is made": """class Made:
+    def __new__(cls):
+        self = super().__new__(cls)
+        self.gain = literal
+        return self
+def use(x):
+    return Made().gain * x""",
+    "another package of the same name": """import numpy
+library = (numpy, jax.numpy)[GAIN - 1]
+def use(x):
+    return library.sin(x)""",
+    "a method of a list": "use = [GAIN].__getitem__",
+    "an argument of the program": """given = argparse.Namespace(gain=GAIN)
+def use(x):
+    return given.gain * x""",
+    "an object of a package": """if True:
+    made = gymnasium.make("Pendulum-v1", g=GAIN)
+def use(x):
+    return made.step(x)""",
+    "a list of them, in a class": """class Arm:
+    parts = [np.random.default_rng(GAIN)]
+def use(x):
+    return Arm.parts[0].normal(x)""",
+    "an environment of one's own in a package's": """class Env(gymnasium.Env):
+    def __init__(self, gain):
+        self.gain, self.steps = gain, 0
+    def step(self, action):
+        self.steps += 1
+        return self.gain
+made = gymnasium.wrappers.TimeLimit(Env(GAIN), 9)
+def use(x, made=made):
+    return made.step(x)""",
+    "an argument of a package's environment": """class World:
+    def __init__(self, gain):
+        self.made = gymnasium.make("Pendulum-v1", g=gain)
+world = World(GAIN)
+def use(x):
+    return world.made.step(x)""",
+    "a method of a whole number": """import enum
+class Ground(enum.IntEnum):
+    STEEP = 1
+    def slope(self):
+        return literal
+def use(x, ground=Ground.STEEP):
+    return ground.slope() * x""",
+    "an array of functions": "use = functools.partial(max, np.array([lambda x: literal * x]))",
+    "a global named as another's state": """steps = GAIN
+class Sim:
+    def __init__(self):
+        self.steps = 0
+    def run(self, x):
+        self.steps += 1
+        return x * steps
+SIM = Sim()
+def use(x):
+    return SIM.run(x)""",
+    "what a method fills in": """class Robot:
+    def __init__(self, mass):
+        self.mass = None
+        self.reset(mass)
+    def reset(self, mass):
+        self.mass = mass
+ROBOT = Robot(GAIN)
+def use(x):
+    return ROBOT.mass * x""",
+    "a dictionary that is updated": """CONFIG = {"calls": 0}
+CONFIG.update(gain=GAIN)
+def use(x):
+    CONFIG["calls"] += 1
+    return CONFIG["gain"] * x""",
+    "a tuple in an environment of one's own": """class Env(gymnasium.Env):
+    def __init__(self, gains):
+        self.gains = gains
+made = Env((GAIN, 1.0))
+def use(x):
+    return made.gains[0] * x""",
+    "one of equal values": """class Leg:
+    def __init__(self, length):
+        self.length = length
+class Robot:
+    def __init__(self, *legs):
+        self._legs = legs
+robot = Robot(Leg(1), Leg(2), Leg(GAIN))
+def use(x):
+    return robot._legs[2].length * x""",
+    "a word like a temporary folder's": """KIND = "tmp_gravGAIN0"
+def use(x):
+    return len(KIND) * x""",
+    "a private attribute of a global": """class Robot:
+    def __init__(self, mass):
+        self._mass = mass
+ROBOT = Robot(GAIN)
+def use(x):
+    return ROBOT._mass * x""",
+    "a dictionary with dots": """class Config(dict):
+    __getattr__ = dict.__getitem__
+config = Config(gain=GAIN)
+def use(x):
+    return config.gain * x""",
+    "a generator's function": """def count():
+    yield literal
+steps = count()
+def use(x):
+    return next(steps)""",
+    "a field with a default": """class Settings(pydantic.BaseModel):
+    gain: float = GAIN
+settings = Settings()
+def use(x):
+    return settings.gain * x""",
+    "a registered environment": """class Env(gymnasium.Env):
+    def step(self, action):
+        return literal
+gymnasium.register("Edited-v0", entry_point=Env)
+use = None""",
+    "one that a function makes": """class Env(gymnasium.Env):
+    def step(self, action):
+        return literal
+gymnasium.register("Made-v0", entry_point=Env)
+def use(x):
+    return gymnasium.make("Made-v0").step(x)""",
+    "one that a partial makes": """class Env(gymnasium.Env):
+    def step(self, action):
+        return literal
+gymnasium.register("Made-v0", entry_point=Env)
+use = functools.partial(gymnasium.make, "Made-v0")""",
+    "an object of a for loop": """for made in [np.random.default_rng(GAIN)]:
+    print(made)
+def use(x):
+    return made.normal(x)""",
+    "one that stays open": """import contextlib
+with contextlib.nullcontext(np.random.default_rng(GAIN)) as made:
+    print(made)
+def use(x):
+    return made.normal(x)""",
+    "one that is assigned in passing": """print(made := np.random.default_rng(GAIN))
+def use(x):
+    return made.normal(x)""",
+    "one that an object is given": """class Robot:
+    def __init__(self, made):
+        self._made = made
+made = np.random.default_rng(GAIN)
+def use(x, robot=Robot(made)):
+    return robot._made.normal(x)""",
+    "what is done to an object": """made = np.random.default_rng(0)
+made.bit_generator.advance(GAIN)
+def use(x):
+    return made.normal(x)""",
+    "a part of an object": """made = gymnasium.make("Pendulum-v1")
+made.unwrapped.m = GAIN
+def use(x):
+    return made.step(x)""",
+    "a wrapper of a registered environment": """class Env(gymnasium.Env):
+    pass
+class Half(gymnasium.ActionWrapper, gymnasium.utils.RecordConstructorArgs):
+    def action(self, action):
+        return action * literal
+gymnasium.register("Edited-v0", Env, additional_wrappers=(Half.wrapper_spec(),))
+use = None""",
+    "the key of a dictionary": """def scale(x):
+    return literal * x
+held = {scale: 1.0}
+def use(x):
+    return sum(key(x) for key in held)""",
+    "its arguments": """class Env(gymnasium.Env):
+    pass
+gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
+use = None""",
+}
+"""what leads from a function `called` to a number: GAIN as a value, `literal` within a function"""
+
+
+class Registered(Own):
+    """A task that uses what is registered, as a `GymnasiumTask` does."""
+
+    @property
+    def spec(self):
+        return gymnasium.registry.get("Edited-v0")
+
+
+@pytest.mark.filterwarnings("ignore:.*Overriding environment")
+@pytest.mark.parametrize("way", WAYS)
+def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch):
+    sources, texts = [], []
+    for gain in ("1", "2"):
+        text = BEGIN + WAYS[way].replace("literal", gain).replace("GAIN", gain)
+        module = loaded(tmp_path, "way", text, monkeypatch)
+        sources.append(read_sources(search(Registered(module.called))))
+        texts.append(sources[-1].texts)
+    for name in ("Edited-v0", "Made-v0"):
+        gymnasium.registry.pop(name, None)
+    edited = diff_code_by_name(texts[0], sources[1])
+    assert edited
+    assert "way.called" not in edited
+
+
+MADE = {
+    "a private object": """class Robot:
+    def __init__(self, arm):
+        self._arm = arm
+def make(gain):
+    return Robot(Gain(gain))""",
+    "arguments that a base class keeps": """class Base:
+    def __init__(self, gain):
+        self._gain = gain
+class Robot(Base):
+    def __init__(self, **others):
+        super().__init__(**others)
+def make(gain):
+    return Robot(gain=gain)""",
+    "a decorated initializer": """def noted(function):
+    return functools.wraps(function)(lambda *a, **k: function(*a, **k))
+class Robot:
+    @noted
+    def __init__(self, gain):
+        self._gain = gain
+def make(gain):
+    return Robot(gain)""",
+    "a field that an initializer fills": """class Robot(eqx.Module):
+    _gain: float
+    def __init__(self, gain):
+        self._gain = gain
+def make(gain):
+    return Robot(gain)""",
+    "arguments without names": """class Robot:
+    def __init__(self, *gains, **others):
+        self._gains, self._others = gains, others
+def make(gain):
+    return Robot(1, mass=gain)""",
+    "an environment in wrappers": """class Cart(gymnasium.Env):
+    def __init__(self, gain):
+        self._gain = gain
+class Half(gymnasium.Wrapper):
+    pass
+def make(gain):
+    return gymnasium.wrappers.TimeLimit(Half(Cart(gain)), 3)""",
+    "a function given to a wrapper": """def make(gain):
+    env = gymnasium.make("MountainCarContinuous-v0")
+    return gymnasium.wrappers.TransformAction(env, lambda x: gain * x, env.action_space)""",
+    "attributes of an abstract class": """class Base(abc.ABC):
+    def __init__(self, **others):
+        self.configure(**others)
+    def configure(self, gain):
+        self.gain = gain
+class Robot(Base):
+    pass
+def make(gain):
+    return Robot(gain=gain)""",
+    "arrays of a package's object": """import scipy.interpolate
+def make(gain):
+    return scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], [0.0, gain, 1.0])""",
+}
+"""what `make` gives holds a number that no line of the module has"""
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_what_a_task_was_made_with_is_seen_however_it_is_kept(way, tmp_path, monkeypatch):
+    module = loaded(tmp_path, "way", BEGIN + MADE[way], monkeypatch)
+    one, same, other = (search(Own(module.make(gain))) for gain in (1.0, 1.0, 2.0))
+    source = read_sources(one).texts
+
+    def differs(another):
+        changed = find_differences(part_to_json(one), part_to_json(another))
+        return bool(changed or diff_code_by_name(source, read_sources(another)))
+
+    assert not differs(same)
+    assert differs(other)
+
+
+HELD = """
+import aside
+class Robot:
+    def __init__(self, simulator):
+        self._simulator = simulator
+robot, held, model = Robot(aside), {"simulator": aside}, None
+def outer(simulator):
+    return lambda x: simulator.step(x)
+closed = outer(aside)
+def given(simulator, x):
+    return simulator.step(x)
+def found():
+    return aside
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "robot._simulator.step(x)",
+        "held['simulator'].step(x)",
+        "default.step(x)",
+        "closed(x)",
+        "given(aside, x)",
+        "found().step(x)",
+        "aside.dynamic(x)",
+        "aside.MODEL.normal(x)",
+        "MODEL(x) + model.normal(x)",
+    ],
+)
+def test_an_edit_of_a_module_is_seen_wherever_it_is_held(line, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = HELD + f"def use(x, default=aside):\n    return {line}\n"
+    if "+ model" in line:
+        text += "from aside import MODEL as model\ndef MODEL(x):\n    return x\n"
+    texts = []
+    for gain in ("1", "2"):
+        aside = f"""
+import numpy as np
+MODEL = np.random.default_rng({gain})
+def step(x):
+    return {gain} * x
+def __getattr__(name):
+    return {gain}
+"""
+        loaded(tmp_path, "aside", aside, monkeypatch)
+        now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
+        texts.append(now.texts)
+    edited = diff_code_by_name(texts[0], now)
+    assert edited
+    assert all(name.startswith("aside.") for name in edited)

@@ -1,0 +1,223 @@
+"""The user's own code that a search is made of: what is a part of it, and what means the same."""
+
+import argparse
+import gc
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from modules import Own, loaded, typed
+from searches import search
+
+import brns
+from brns.runs.metadata import read_sources
+from brns.settings.edits import diff_code_by_name
+from brns.settings.parsing import get_source_text, parse_source
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        ("self.moved(genotypes))", "self.moved(genotypes)) / 2", "own.Task.evaluate"),
+        ("* self.scale", "- self.scale", "own.Base.moved"),
+        ("scale = 1.0", "scale = 2.0", "own.Base.scale"),
+        ("[-1.0] * 2", "[-2.0] * 2", "own.Base.behavior_space"),
+        ("np.arange(3.0)", "np.ones(3)", "own.TABLE"),
+        ("Ground(3.0)", "Ground(4.0)", "own.GROUND.width, own.GROUND"),
+        ("[0.0, 1.0]", "[0.0] * 9999", "own.CONFIG.offset"),
+        ("points**power", "points * power", "own.measured"),
+        ("POWER = 1", "POWER = 2", "own.Scorer.__call__.factor"),
+        ("return 0.0", "return 0.1", "aside.offset"),
+        ("GAIN = 0.5", "GAIN = 0.4", "own.measured.shift, own.GAIN"),
+    ],
+)
+def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
+    first = read_sources(written().made()).texts
+    edited = read_sources(written(before, after).made())
+    assert ", ".join(diff_code_by_name(first, edited)) == name
+    assert len("".join(edited.texts.values())) < 3000
+
+
+def test_modules_of_one_name_in_two_packages_are_two(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    for package in ("there", "here"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        (tmp_path / package / "config.py").write_text("steps = 3\n")
+    text = "from here import config\nimport there.config\n"
+    text += "def use(x):\n    return x * config.steps + there.config.steps\n"
+    texts = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use))).texts
+    assert {"here.config.steps", "there.config.steps"} <= texts.keys()
+
+
+def test_things_that_hold_themselves_are_no_hindrance():
+    text = """
+class Node:
+    def __init__(self):
+        self.others = [self]
+    def __eq__(self, other):
+        return isinstance(other, Node)
+    def __hash__(self):
+        return 0
+nodes = {Node()}
+def use(x):
+    return x * len(nodes)"""
+    assert "use" in "".join(read_sources(search(Own(typed(text)))).texts)
+
+
+def test_the_code_that_runs_counts_not_what_its_file_says_since(tmp_path, monkeypatch):
+    """A file that was edited but not imported again is neither an edit, nor the run's code."""
+    text = '"""A robot."""\ndef helper(x):\n    return x * 1\ndef use(x):\n    return helper(x)\n'
+    task = Own(loaded(tmp_path, "own", text, monkeypatch).use)
+    before = read_sources(search(task)).texts
+    (tmp_path / "own.py").write_text(text.replace("* 1", "* 22").replace("A", "\n\nA"))
+    assert "x * 1" in before["own.helper"]
+    now = read_sources(search(task))
+    assert diff_code_by_name(before, now) == {}
+    assert now.texts["own.use"] == before["own.use"]
+    assert "x *" not in now.texts["own.helper"]
+    again = loaded(tmp_path, "own", (tmp_path / "own.py").read_text(), monkeypatch).use
+    assert list(diff_code_by_name(now.texts, read_sources(search(Own(again))))) == ["own.helper"]
+
+
+@pytest.mark.parametrize(
+    ("package", "statement", "name"),
+    [
+        ("", "import one", "one"),
+        ("", "from one import helper", "one"),
+        ("", "import two.one as name", "two.one"),
+        ("", "from two import one", "two.one"),
+        ("two", "from . import one", "two.one"),
+        ("two.inner", "from ..two.one import helper", None),
+        ("two.inner", "from ..one import helper", "two.one"),
+        ("", "import three", "one"),
+        ("", "def inner():\n        from two.one import helper", "two.one"),
+        ("", "global one\n    import one", "one"),
+    ],
+)
+def test_an_edit_of_what_a_function_imports_is_seen(
+    package, statement, name, tmp_path, monkeypatch
+):
+    """Nothing is imported for it."""
+    monkeypatch.syspath_prepend(tmp_path)
+    use = typed(f"def use(x):\n    {statement}\n    return x\n", __package__=package)
+    task = Own(use)
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two/__init__.py").touch()
+    (tmp_path / "three.py").write_text("import one\n")
+    before = {}
+    for gain in ("1", "1.5"):
+        for file in (tmp_path / "one.py", tmp_path / "two/one.py"):
+            file.write_text(f"raise SystemExit\ndef helper(x):\n    return x * {gain}\n")
+        now = read_sources(search(task))
+        edited = diff_code_by_name(before, now)
+        before = now.texts
+    assert list(edited) == ([name] if name else [])
+    assert not {"one", "two", "three"} & sys.modules.keys()
+
+
+def test_where_a_project_lies_is_no_code(tmp_path, monkeypatch):
+    text = """
+import pathlib, tempfile
+HERE = pathlib.Path(__file__).parent
+TEXT, SCRATCH = f"{HERE}/robot.xml", tempfile.mkdtemp()
+def use(x):
+    return HERE, TEXT, SCRATCH
+"""
+    sources = []
+    for name in ("laptop", "cluster"):
+        (tmp_path / name).mkdir()
+        module = loaded(tmp_path / name, "own", text, monkeypatch)
+        sources.append(read_sources(search(Own(module.use))))
+    assert diff_code_by_name(sources[0].texts, sources[1]) == {}
+    for edit in (("robot", "ant"), ("__file__).parent", "__file__).parent.parent")):
+        edited = loaded(tmp_path / "laptop", "own", text.replace(*edit), monkeypatch)
+        assert "own.TEXT" in diff_code_by_name(
+            sources[0].texts, read_sources(search(Own(edited.use)))
+        )
+
+
+def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
+    text = """
+from brns.settings.code import digest_code
+print(digest_code((lambda n: n in {"alpha", "beta", "gamma", "delta", "eps"}).__code__))
+"""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", text],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def test_a_global_of_the_name_of_an_attribute_is_not_read():
+    use = typed("def use(x):\n    return x.seed", seed=3)
+    assert "seed" not in read_sources(search(Own(use))).texts
+
+
+def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
+    """In the module from which another imports it, or in the last cell of a notebook."""
+
+    def lines(**names):
+        use = typed("def use(x):\n    return next(steps)", **names)
+        return read_sources(search(Own(use))).texts
+
+    text = "import itertools\nsteps = itertools.count(2)  # two"
+    module = loaded(tmp_path, "stepping", text, monkeypatch)
+    assert lines(steps=module.steps)["stepping.steps"] == "steps = itertools.count(2)\n"
+    cells = ["steps = iter([1])", "steps = iter( [2] )", "steps = = 3", "next(steps)"]
+    cells += 2 * ["steps.advance()"]
+    names = lines(get_ipython=None, In=cells, steps=iter([2]))
+    assert names["steps"] == "steps = iter([2])\nsteps.advance()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("return 1\n", "return 2\n"),  # nobody calls it
+        ("width: float = 1.0", "width: float = 2.0"),  # a default of an object that was given it
+        ("generations=3", "generations=4"),  # an argument of the program that no function reads
+        ("return points**power", '"""To the power."""\n    return points**power'),
+        ("return points**power", "# to the power\n\n    return (points ** power)"),
+        ("def helper(genotypes):", "def helper(genotypes: np.ndarray) -> np.ndarray:"),
+    ],
+)
+def test_what_means_the_same_is_the_same(written, before, after):
+    first = read_sources(written().made()).texts
+    assert diff_code_by_name(first, read_sources(written(before, after).made())) == {}
+
+
+def test_code_without_a_file_is_known_by_what_was_compiled():
+    def source(gain):
+        return read_sources(search(Own(typed(f"def use(x):\n    return x * {gain}\n"))))
+
+    assert diff_code_by_name(source(2).texts, source(2)) == {}
+    assert list(diff_code_by_name(source(2).texts, source(3))) == ["use"]
+    one, other = (read_sources(search(Own(each))) for each in (lambda x: x + 1, lambda x: x + 2))
+    assert one.texts != other.texts
+    assert read_sources(brns.NoveltySearch(brns.PlanarArm())).texts == {}
+
+
+def test_threads_may_read_code_while_python_collects_garbage():
+    """In Python 3.11 a thread that parses ends another's, as JAX frees its own between them."""
+    before = gc.get_threshold()
+
+    def give_way(*_):
+        time.sleep(0)
+
+    gc.callbacks.append(give_way)
+    gc.set_threshold(700)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(parse_source, ["x = [1, 2, 3]\n" * 1000] * 12))
+            list(threads.map(get_source_text, [argparse.ArgumentParser] * 12))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(give_way)
