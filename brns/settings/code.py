@@ -252,6 +252,27 @@ def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
                 yield node.id
 
 
+def is_constant_of_module(text: str, name: str) -> bool:
+    """Whether a module assigns a name, or `name.key` of a dictionary, a literal, and none of its
+    functions changes it.
+    """
+    name, _, key = name.partition(".")
+    tree = parse_source(text)
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                declared = node.names if isinstance(node, ast.Global) else ()
+                changed = _find_mutated_names(node) if isinstance(node, ast.stmt) else ()
+                if name in (*declared, *changed):
+                    return False
+    lines = parse_source(extract_changing_statements(text, name)).body
+    value = lines[0].value if len(lines) == 1 and isinstance(lines[0], ast.Assign) else None
+    if key and isinstance(value, ast.Dict):
+        keys = [each.value if isinstance(each, ast.Constant) else None for each in value.keys]
+        value = value.values[keys.index(key)] if key in keys else None
+    return isinstance(value, ast.Constant | ast.UnaryOp)
+
+
 def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     return {node.id for node in names if isinstance(node.ctx, context)}

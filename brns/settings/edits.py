@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 
 import jax
 
-from brns.settings.code import extract_digest_lines, normalize_source
+from brns.settings.code import (
+    extract_digest_lines,
+    is_constant_of_module,
+    normalize_source,
+)
 from brns.settings.description import part_to_json
 from brns.settings.sources import UserCode
 
@@ -138,4 +142,19 @@ def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
         edited = any(sent.files.get(each) != files.get(each) for each in modules)
         if there and text and (edited or extract_digest_lines(there) != extract_digest_lines(text)):
             found.append(name)
+    return found
+
+
+def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]:
+    """The names of constants that the search's process has set since it imported their modules, to
+    other values than they have here.
+    """
+    found = []
+    for name in diff_code_by_name(sent.texts, here, sent.changing):
+        for prefix, path in here.paths.items():
+            if name.startswith(prefix) and name in sent.texts and name in here.texts:
+                with contextlib.suppress(OSError, SyntaxError, ValueError):
+                    text = path.read_text("utf-8")
+                    if is_constant_of_module(text, name.removeprefix(prefix)):
+                        found.append(name)
     return found

@@ -92,7 +92,7 @@ class UserCode:
         before their names"""
         self._folders: dict[str, str] = {}
         """of modules, and their parents, to what stands for them"""
-        self._paths: dict[str, pathlib.Path] = {}
+        self.paths: dict[str, pathlib.Path] = {}
         """name of a module to its file"""
         for part in (task, *parts):
             self._collect(part)
@@ -121,7 +121,7 @@ class UserCode:
     def digest_module_files(self) -> dict[str, str]:
         """Name of a module to a digest of its file as it is now."""
         digests = {}
-        for name, path in self._paths.items():
+        for name, path in self.paths.items():
             with contextlib.suppress(OSError):
                 digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         return digests
@@ -365,8 +365,8 @@ class UserCode:
     def _collect_globals(self, module: Mapping[str, Any], names: set[str], prefix: str) -> None:
         """Add what has one of these names in a module, with the lines that make an object."""
         if file := module.get("__file__"):
-            self._paths[prefix] = pathlib.Path(file)
-            folder = self._paths[prefix].parent
+            self.paths[prefix] = pathlib.Path(file)
+            folder = self.paths[prefix].parent
             self._folders |= {f"{folder}": ".", f"{folder.parent}": ".."}
         self.names |= {prefix + name for name in names}
         for name in sorted(names & module.keys() - MODULE_NAMES):

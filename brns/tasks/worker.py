@@ -21,7 +21,11 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
-from brns.settings.edits import find_mismatched_code, forget_results_of_edited_code
+from brns.settings.edits import (
+    find_constants_set_since_import,
+    find_mismatched_code,
+    forget_results_of_edited_code,
+)
 from brns.settings.sources import UserCode
 
 MARKED = "the task said so, by Evaluation.failed"
@@ -118,6 +122,12 @@ def _load_and_check_task(content: bytes) -> Task:
         raise ImportError(
             f"here {', '.join(other)} is other code than the search's: a file was edited after the "
             "search imported it, or its folder here is another version. Start Python anew"
+        )
+    if constants := find_constants_set_since_import(code, here):
+        raise ImportError(
+            f"here {', '.join(constants)} has the value of its file, and another one in the "
+            "search's process, which has set it since. Set it in workers too, by initializer=, or "
+            "make it an argument of the task"
         )
     return task
 

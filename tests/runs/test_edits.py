@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from modules import Own, loaded
 from shell import call
 
 import brns
@@ -62,3 +63,32 @@ def test_a_worker_that_imports_another_file_is_refused(written, edit):
     written(*edit)
     with pytest.raises(worker.WorkerError, match=r"here own.*(GAIN|moved) is other code"):
         worker.cache_task_and_list_digests(*sent)
+
+
+@pytest.mark.parametrize("name", ["GAIN", "LEG"])
+def test_a_constant_that_a_program_sets_is_not_another_one_in_workers(name, tmp_path, monkeypatch):
+    """Workers import modules anew. Counters, which functions of the module change, do not matter."""
+    text = """
+GAIN = 1.0
+LEG = {"length": 1.0, "steps": 0}
+count = 0
+def use(x):
+    global count
+    count += 1
+    return x * GAIN * LEG["length"]
+"""
+    module = loaded(tmp_path, "own", text, monkeypatch)
+    task = Own(module.use)
+    module.count = 7
+    worker.cache_task_and_list_digests(*brns.Chunked(task)._pickle_task())
+    if name == "GAIN":
+        module.GAIN = 9.0
+    else:
+        module.LEG["length"] = 9.0
+    sent = brns.Chunked(task)._pickle_task()
+    with_initializer = module
+    loaded(tmp_path, "own", text, monkeypatch)
+    with pytest.raises(worker.WorkerError, match=rf"here own.{name}.* the value of its file"):
+        worker.cache_task_and_list_digests(*sent)
+    monkeypatch.setitem(sys.modules, "own", with_initializer)
+    worker.cache_task_and_list_digests(*sent)
