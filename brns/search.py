@@ -196,7 +196,9 @@ class NoveltySearch(eqx.Module):
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_genotypes_in_box("founders", self.founders, genotype, space)
-        genotype, evaluation, lost = self._evaluate_founders(genotype, evaluate, draw)
+        genotype, evaluation, lost = self._evaluate_and_replace_failed_founders(
+            genotype, evaluate, draw
+        )
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with explain_compile_errors("estimator", self.estimator):
             population, state = _init_estimator(
@@ -296,7 +298,7 @@ class NoveltySearch(eqx.Module):
             check_generation(self, int(after.generation), generation)
         return after, generation
 
-    def _evaluate_founders(
+    def _evaluate_and_replace_failed_founders(
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]
     ) -> tuple[Float[Array, "n p"], Evaluation, Float[Array, "f p"]]:
         """Founders that live with what the task says of them, and the genotypes of those that

@@ -18,7 +18,7 @@ from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
 from brns.core.evaluation import check_shape, name_function_or_class
 from brns.core.population import take_rows
-from brns.settings.edits import forget_results_of_edited_code
+from brns.settings.edits import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 
@@ -37,7 +37,7 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             others, or rows of second parents that there are not.
     """
     check_part("mutate", mutate, Mutation)
-    forget_results_of_edited_code(UserCode(mutate))
+    discard_compiled_if_edited(UserCode(mutate))
     _check_box_and_sizes(box, n=n)
     corners = jnp.stack([box.low, box.high])
     genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
@@ -74,7 +74,7 @@ def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
             or are others for the same key.
     """
     check_part("founders", founders, Founders)
-    forget_results_of_edited_code(UserCode(founders))
+    discard_compiled_if_edited(UserCode(founders))
     _check_box_and_sizes(box, n=n)
     for key in jax.random.split(jax.random.key(0), 4):
         drawn, again = (founders(key, n, box) for _ in range(2))
@@ -97,7 +97,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
             0 on within the population; and where the same population gives others.
     """
     check_part("select", select, Selection)
-    forget_results_of_edited_code(UserCode(select))
+    discard_compiled_if_edited(UserCode(select))
     _check_box_and_sizes(size=size)
     random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
     alike = Population.from_descriptors(random[:2].T, first=1000)  # an id is no row

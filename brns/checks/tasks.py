@@ -18,7 +18,7 @@ from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
 from brns.settings.edits import (
     CHANGED_SETTINGS,
-    forget_results_of_edited_code,
+    discard_compiled_if_edited,
     remember_evaluation_changes,
 )
 from brns.settings.sources import UserCode
@@ -61,7 +61,7 @@ def check_task(
         return as_evaluation(evaluation, len(batch), task)
 
     code, settings = UserCode(task), part_to_json(task)
-    forget_results_of_edited_code(code)
+    discard_compiled_if_edited(code)
     first = evaluate(genotypes)
     _check_descriptors_and_fitness(name, first, box)
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}

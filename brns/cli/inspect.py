@@ -66,7 +66,7 @@ def list_(
 
     if name is None or name in PLACES.values():
         for part in PARTS:
-            if name not in (None, part.search_setting):
+            if name not in (None, part.search_argument):
                 continue
             usual = "(default) " if part.attribute in DEFAULTS else ""
             print_sentence(f"{part.command_line_usage:<25} {usual}{part.meaning}")
@@ -79,7 +79,7 @@ def list_(
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(part.search_setting, read_part_settings_from_source(part))
+            _print_settings(part.search_argument, read_part_settings_from_source(part))
         return
     setting = name.rpartition(".")[2]
     searchs = read_settings_from_source("NoveltySearch")
@@ -97,7 +97,7 @@ def list_(
     for part in holders:
         console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
         _print_settings(
-            part.search_setting, {setting: read_part_settings_from_source(part)[setting]}
+            part.search_argument, {setting: read_part_settings_from_source(part)[setting]}
         )
 
 

@@ -100,7 +100,7 @@ def run_method(
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
     unknown = (np.nan, np.nan)
     eta, kappa = np.array(
-        [unknown if peer else _average_eta_and_kappa_share_of_q(matrix) for matrix in q]
+        [unknown if peer else _compute_mean_eta_and_kappa_share(matrix) for matrix in q]
     ).T
     return MethodResult(
         covered=np.array(covered, np.float64)[find_generations_at_fractions(generations)].T,
@@ -142,7 +142,7 @@ def _find_visited_of_each_seed(cells: Cells, individuals: Population) -> Bool[Ar
     return jax.vmap(cells.find_visited_cells)(individuals)
 
 
-def _average_eta_and_kappa_share_of_q(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
+def _compute_mean_eta_and_kappa_share(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
     ratio, at_birth = cycling.compute_eta(q), np.diag(q)[:, None]
     finite = ratio[np.isfinite(ratio)]
     share = cycling.compute_kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)

@@ -80,10 +80,10 @@ def _suggest_other_places_of_setting(
         right = " or ".join(f"{other}.{name}={value}" for other in others)
         return f"{begin}; did you mean {right}?"
     holders = [
-        f"{part.command_line_usage} ({part.search_setting}.{name})"
+        f"{part.command_line_usage} ({part.search_argument}.{name})"
         for part in PARTS
         if part.kind not in ("world", "preset")
-        and place in ("", part.search_setting)
+        and place in ("", part.search_argument)
         and name in find_setting_types_and_meanings(part.load())
     ]
     return f"{begin}; {', '.join(holders)} would have it" if holders else None

@@ -233,7 +233,7 @@ def _make_series(
     return Series(label, seeds, at, np.cumsum(sizes)[at], values)
 
 
-def gather_q_rows_over_later_states(records: Runs) -> Curves:
+def gather_three_q_rows(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = group_by_method(records).values()
     generations = _find_common_generations(require_states(record, "Q(i, j)") for record in runs)
@@ -262,7 +262,7 @@ def gather_signature_spread_by_term(records: Runs) -> Bars:
     return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
 
 
-def measure_costs_by_dimension(records: Runs) -> Costs:
+def time_estimators_by_dimension(records: Runs) -> Costs:
     """What novelty costs on this machine, by the estimators of runs, whose archives are full."""
     groups = group_by_method(records)
     ms = []

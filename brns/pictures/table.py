@@ -134,7 +134,7 @@ FIGURES: dict[str, Picture] = {
         "three i; it falls in a search that remembers. Q has its estimator's unit: compare "
         "shapes, not heights. The axis is logarithmic where all of Q is above 0, with the median "
         "and the quartiles over the runs.",
-        gather_curves.gather_q_rows_over_later_states,
+        gather_curves.gather_three_q_rows,
         paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
         options=("over",),
@@ -175,7 +175,7 @@ FIGURES: dict[str, Picture] = {
         "What novelty costs",
         "CPU time of one generation of novelty, measured on this machine: 100 + 100 uniform "
         "behaviors of so many dimensions are scored and learned from. Archives are full.",
-        gather_curves.measure_costs_by_dimension,
+        gather_curves.time_estimators_by_dimension,
         paint_curves.paint_costs_by_dimension,
         paper=("6",),
         timed=True,

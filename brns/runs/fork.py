@@ -97,7 +97,7 @@ def fork(
         )
     origin = source.metadata
     same = type(search.estimator).__name__ == before["estimator"]["name"]
-    (facts,) = metadata.make_metadata(
+    (facts,) = metadata.make_metadata_of_each_seed(
         search,
         [source.seed],
         total,

@@ -187,7 +187,7 @@ def _prepare_to_begin_or_reopen(
         check_same_arguments(path, records(path), numbers, stride, genotypes)
         return path, functools.partial(reopen, path, search, total, accept_edits)
     check_output_folder(path)
-    facts = metadata.make_metadata(search, numbers, total, stride, genotypes, name)
+    facts = metadata.make_metadata_of_each_seed(search, numbers, total, stride, genotypes, name)
     folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
     return path, functools.partial(begin_in_directory, path, folders, search, facts)
 

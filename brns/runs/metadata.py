@@ -22,7 +22,7 @@ from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, format_diff
 from brns.settings.edits import (
     CHANGED_SETTINGS,
-    forget_results_of_edited_code,
+    discard_compiled_if_edited,
     list_remembered_evaluation_changes,
     remember_evaluation_changes,
 )
@@ -160,7 +160,7 @@ class Metadata(pydantic.BaseModel):
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
 
-def make_metadata(
+def make_metadata_of_each_seed(
     search: NoveltySearch,
     seeds: Sequence[int],
     generations: int,
@@ -174,7 +174,7 @@ def make_metadata(
     check_recordable(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
-    forget_results_of_edited_code(source)
+    discard_compiled_if_edited(source)
     settings = sorted(CHANGED_SETTINGS[type(unwrap_task(search.task))])
     first = Metadata(
         format=12,

@@ -29,7 +29,7 @@ from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff
-from brns.settings.edits import diff_code_by_name, forget_results_of_edited_code
+from brns.settings.edits import diff_code_by_name, discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
@@ -223,7 +223,7 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
     the runs' metadata say it, with the generation `after` which they go on.
     """
     source = read_sources(runs[0].search)
-    forget_results_of_edited_code(source)
+    discard_compiled_if_edited(source)
     old = runs[0].metadata.sources
     edited = diff_code_by_name(old, source, runs[0].metadata.changing)
     if edited and not accept:

@@ -72,7 +72,7 @@ def get_qualified_name(thing: Any) -> str:
     return get_module_prefix(module) + thing.__qualname__
 
 
-def read_source_with_digest(function: types.FunctionType) -> str:
+def read_source_and_compiled_digest(function: types.FunctionType) -> str:
     """The source of a function, with a digest of what Python compiled: alone where there is no
     source, or where the file was edited since.
     """
@@ -104,7 +104,7 @@ def _compile_codes(text: str, file: str) -> list[types.CodeType]:
 
 
 def extract_digest_lines(text: str) -> list[str]:
-    """What Python compiled of the functions of a text that `read_source_with_digest` gave."""
+    """What Python compiled of functions whose text `read_source_and_compiled_digest` gave."""
     return re.findall(r"^(?:# )?(.*, compiled by Python .*: \w{16})$", text, re.MULTILINE)
 
 

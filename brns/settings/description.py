@@ -68,7 +68,7 @@ def part_to_json(part: Any) -> Any:
         return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
     else:
         inner = _collect_settings(part)
-    if not inner and (is_stdlib_or_numpy_value(part) or _is_described_by_repr(part)):
+    if not inner and (is_stdlib_or_numpy_value(part) or _is_immutable_value_with_own_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
     return {"name": name, **{key: part_to_json(value) for key, value in inner.items()}}
 
@@ -206,7 +206,7 @@ def is_stdlib_or_numpy_value(thing: Any) -> bool:
     return library and _compares_by_value(thing)
 
 
-def _is_described_by_repr(thing: Any) -> bool:
+def _is_immutable_value_with_own_repr(thing: Any) -> bool:
     """Whether it compares by value, never changes and has a text of its own, such as JAX's
     `PyTreeDef`.
     """

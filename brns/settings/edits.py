@@ -79,7 +79,7 @@ def remember_evaluation_changes(before: Mapping[str, str], now: UserCode) -> Non
             _CHANGED.add(name)
 
 
-def forget_results_of_edited_code(now: UserCode) -> None:
+def discard_compiled_if_edited(now: UserCode) -> None:
     """Where code, or an object's settings, differ from what this process used last, let JAX compile
     anew, and environments and the task that workers have be made anew: all of them hold globals,
     functions and settings of then.

@@ -42,7 +42,7 @@ class Part(NamedTuple):
         return functools.partial(part, **self.settings) if self.settings else part
 
     @property
-    def search_setting(self) -> str:
+    def search_argument(self) -> str:
         """The setting of a search that has it, such as `estimator`."""
         return PLACES[self.kind]
 
@@ -50,7 +50,7 @@ class Part(NamedTuple):
     def command_line_usage(self) -> str:
         """How a command line chooses it, such as `--estimator archive`."""
         commands = {"task": "brns run ", "estimator": "--estimator "}
-        return f"{commands.get(self.search_setting, f'--set {self.search_setting}=')}{self.name}"
+        return f"{commands.get(self.search_argument, f'--set {self.search_argument}=')}{self.name}"
 
 
 PLACES: dict[Kind, str] = {

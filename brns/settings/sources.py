@@ -34,7 +34,7 @@ from brns.settings.code import (
     get_qualified_name,
     is_user_code,
     read_changing_statements_of_module,
-    read_source_with_digest,
+    read_source_and_compiled_digest,
 )
 from brns.settings.description import (
     attributes_of,
@@ -109,7 +109,7 @@ class UserCode:
         names = (*self.values, *self.made, *self.files, *self.functions)
         texts = {
             name: self.join_value_texts(name)
-            + "".join(map(read_source_with_digest, self.functions.get(name, ())))
+            + "".join(map(read_source_and_compiled_digest, self.functions.get(name, ())))
             for name in names
         }
         return {name: text for name, text in texts.items() if text}
@@ -184,7 +184,7 @@ class UserCode:
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
             if is_user_code(thing):
-                self._register_namespace(thing, get_module_prefix(vars(thing)))
+                self._keep_namespace_for_used_names(thing, get_module_prefix(vars(thing)))
         elif isinstance(thing, functools.partial | functools.partialmethod):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
@@ -241,7 +241,7 @@ class UserCode:
     def _add_value(self, name: str, value: Any) -> None:
         self.values[name] = self.values.get(name, "") + format_value(name, value)
 
-    def _register_namespace(
+    def _keep_namespace_for_used_names(
         self, thing: types.ModuleType | argparse.Namespace, prefix: str
     ) -> None:
         """Add what functions name of a module, or of a program's arguments."""
@@ -409,7 +409,7 @@ class UserCode:
     def _collect_used_global(self, name: str, value: Any) -> None:
         """Add a global of a function, but of a module and of arguments what functions name."""
         if isinstance(value, argparse.Namespace):
-            self._register_namespace(value, f"{name}.")
+            self._keep_namespace_for_used_names(value, f"{name}.")
         elif isinstance(value, types.ModuleType) and not is_user_code(value):
             self.made[name] = f"{name.rpartition('.')[2]} = {value.__name__}\n"
         else:

@@ -140,7 +140,9 @@ class Chunked(Wrapper):
             request = f"{self._evaluate_name} of {individuals}"
             if self.executor is not None:
                 packed = self._pickle_task()
-                future = self.executor.submit(worker.evaluate_packed, request, packed, part, seed)
+                future = self.executor.submit(
+                    worker.evaluate_and_time_packed, request, packed, part, seed
+                )
                 if not isinstance(future, Future):
                     raise TypeError(
                         "its submit must give a concurrent.futures.Future; got a "

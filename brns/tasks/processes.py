@@ -132,7 +132,7 @@ def _evaluate_in_process(
                     worker.cache_task_and_list_digests, digest, content
                 ).result(patience)
             started = True
-            future = process.submit(worker.evaluate_packed, request, (digest, b""), *chunk)
+            future = process.submit(worker.evaluate_and_time_packed, request, (digest, b""), *chunk)
             return future.result(start.timeout)
         except (TimeoutError, BrokenExecutor, WorkerError) as error:
             if hasattr(_THREAD, "process"):

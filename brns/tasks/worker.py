@@ -22,9 +22,9 @@ from jaxtyping import Array, Float, Key
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
 from brns.settings.edits import (
+    discard_compiled_if_edited,
     find_constants_set_since_import,
     find_mismatched_code,
-    forget_results_of_edited_code,
 )
 from brns.settings.sources import UserCode
 
@@ -117,7 +117,7 @@ def _load_and_check_task(content: bytes) -> Task:
                 gymnasium.registry[spec.id] = spec
                 vars(sys.modules["__main__"]).update(named)
     here = UserCode(task)
-    forget_results_of_edited_code(here)
+    discard_compiled_if_edited(here)
     if other := find_mismatched_code(code, here):
         raise ImportError(
             f"here {', '.join(other)} is other code than the search's: a file was edited after the "
@@ -153,7 +153,7 @@ def _last_line(error: BaseException) -> str:
     return traceback.format_exception_only(error)[-1].strip()
 
 
-def evaluate_packed(
+def evaluate_and_time_packed(
     description: str, packed: tuple[str, bytes], genotypes: np.ndarray, key_data: KeyData
 ) -> tuple[Evaluation, float]:
     """Evaluate a chunk by a task that comes with it, or was unpacked here before; gives the seconds
@@ -177,7 +177,7 @@ def evaluate_packed(
 def evaluate_and_time(
     description: str, task: Task, genotypes: np.ndarray, key_data: KeyData
 ) -> tuple[Evaluation, float]:
-    """What a task says about one chunk, as `evaluate_packed` gives it."""
+    """What a task says about one chunk, as `evaluate_and_time_packed` gives it."""
     began = time.perf_counter()
     try:
         evaluation = evaluate_chunk(task, genotypes, key_data)

@@ -241,7 +241,7 @@ def test_a_new_cell_never_lowers_the_qd_score(near):
 def ant_run(path, seed, reach):
     """A run of the ant by hand: three straight paths of 16 steps."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    (facts,) = metadata.make_metadata(search, [seed], 1, 1)
+    (facts,) = metadata.make_metadata_of_each_seed(search, [seed], 1, 1)
     steps = np.arange(1, 17)[:, None] * np.array([[[1.0, 0.0]], [[0.0, reach]], [[9.0, 9.0]]])
     people = Population.from_descriptors(steps.reshape(3, 32))
     people = people._replace(genotype=np.zeros((3, 608), np.float32))

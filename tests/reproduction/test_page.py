@@ -71,7 +71,7 @@ def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):
 
 def test_a_table_says_what_made_its_runs(tmp_path):
     def record(commit, seed):
-        (facts,) = metadata.make_metadata(maze(make_paper_brns()), [seed], 1, 1)
+        (facts,) = metadata.make_metadata_of_each_seed(maze(make_paper_brns()), [seed], 1, 1)
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
         store = Store(tmp_path / f"{seed}")
         store.make_run_folder()

@@ -67,7 +67,7 @@ def test_a_worker_that_imports_another_file_is_refused(written, edit):
 
 @pytest.mark.parametrize("name", ["GAIN", "LEG"])
 def test_a_constant_that_a_program_sets_is_not_another_one_in_workers(name, tmp_path, monkeypatch):
-    """Workers import modules anew. Counters, which functions of the module change, do not matter."""
+    """Workers import modules anew. Counters that functions of the module change do not matter."""
     text = """
 GAIN = 1.0
 LEG = {"length": 1.0, "steps": 0}

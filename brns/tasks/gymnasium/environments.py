@@ -96,7 +96,7 @@ def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
         ) from error
 
 
-def make_vector_environment(make_env: Any, n: int) -> VectorEnv:
+def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:
     """The vector environment that a function of n makes."""
     worlds = make_env(n)
     if not hasattr(worlds, "num_envs"):

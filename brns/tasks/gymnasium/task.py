@@ -23,8 +23,8 @@ from brns.tasks.gymnasium.environments import (
     Worlds,
     call_observer,
     get_spaces,
+    make_and_check_vector_environment,
     make_single_environment,
-    make_vector_environment,
     reset_environment,
     step_environment,
 )
@@ -94,11 +94,11 @@ class GymnasiumTask(eqx.Module):
         if self.vector and isinstance(self.make_env, str):
             raise ValueError(f"vector=True needs a function of n as make_env; got {self.make_env}")
         if self.policy is None:
-            self.policy = default_policy(*self._get_spaces(1))
+            self.policy = default_policy(*self._get_spaces_of_one_world(1))
         if not isinstance(self.policy, FeedForward):
             check_part("policy", self.policy, Policy)
         if self.behavior_space is None:
-            self.behavior_space = self._infer_behavior_space(*self._get_spaces(1))
+            self.behavior_space = self._infer_behavior_space(*self._get_spaces_of_one_world(1))
 
     @property
     def genotype_space(self) -> Box:
@@ -138,7 +138,7 @@ class GymnasiumTask(eqx.Module):
             What `describe` is given.
         """
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
-        observed, acted = self._get_spaces(len(genotypes))
+        observed, acted = self._get_spaces_of_one_world(len(genotypes))
         act = partial(make_actor, acted, self.policy, count_observation_numbers(observed))
         if self.vector:
             return self._run_vector_environment(act(genotypes), len(genotypes), seed)
@@ -301,10 +301,14 @@ class GymnasiumTask(eqx.Module):
 
     def _get_environment_by_index_or_size(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
-        make = partial(make_vector_environment, n=i) if self.vector else make_single_environment
+        make = (
+            partial(make_and_check_vector_environment, n=i)
+            if self.vector
+            else make_single_environment
+        )
         return self._worlds.get_or_make(i, make, self.make_env)
 
-    def _get_spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
+    def _get_spaces_of_one_world(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
         return get_spaces(
             self._get_environment_by_index_or_size(n if self.vector else 0), self.vector
