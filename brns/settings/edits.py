@@ -96,15 +96,18 @@ def _remember_objects(now: UserCode) -> bool:
     """Remember the user's objects, with their settings and all code, in which a method may be
     another one; whether any has others than before.
     """
-    changed, texts = False, {name: now.texts[name] for name in now.texts.keys() - _CHANGED}
+    changed = False
     for thing in now.objects:
-        recorded, counters = part_to_json(thing), CHANGED_SETTINGS[type(thing)]
-        settings = {name: recorded[name] for name in recorded.keys() - counters}
-        reference, before = _OBJECTS.get(id(thing), (None, None))
+        here = part_to_json(thing), now.texts
+        reference, before = _OBJECTS.get(id(thing), (None, here))
         if reference is not None and reference() is thing:
-            changed |= before != (settings, texts)
+            for was, held, counters in zip(
+                before, here, (CHANGED_SETTINGS[type(thing)], _CHANGED), strict=True
+            ):
+                names = {*was, *held} - counters
+                changed |= any(was.get(name) != held.get(name) for name in names)
         with contextlib.suppress(TypeError):  # one with __slots__
-            _OBJECTS[id(thing)] = weakref.ref(thing), (settings, texts)
+            _OBJECTS[id(thing)] = weakref.ref(thing), here
     return changed
 
 
