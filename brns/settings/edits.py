@@ -18,7 +18,7 @@ from brns.settings.code import (
     is_constant_of_module,
     normalize_source,
 )
-from brns.settings.description import part_to_json
+from brns.settings.description import descriptions_equal, part_to_json
 from brns.settings.sources import UserCode
 
 SHOWN = 30
@@ -98,17 +98,21 @@ def _remember_objects(now: UserCode) -> bool:
     """
     changed = False
     for thing in now.objects:
-        here = part_to_json(thing), now.texts
+        settings = part_to_json(thing)
+        settings = settings if isinstance(settings, dict) else {"": settings}
+        here = settings, now.texts
         reference, before = _OBJECTS.get(id(thing), (None, here))
         if reference is not None and reference() is thing:
-            for was, held, counters in zip(
-                before, here, (CHANGED_SETTINGS[type(thing)], _CHANGED), strict=True
-            ):
-                names = {*was, *held} - counters
-                changed |= any(was.get(name) != held.get(name) for name in names)
+            ignored = CHANGED_SETTINGS[type(thing)], _CHANGED
+            changed |= any(map(_differ, before, here, ignored))
         with contextlib.suppress(TypeError):  # one with __slots__
             _OBJECTS[id(thing)] = weakref.ref(thing), here
     return changed
+
+
+def _differ(before: Mapping[str, Any], now: Mapping[str, Any], ignored: Collection[str]) -> bool:
+    names = {*before, *now}.difference(ignored)
+    return any(not descriptions_equal(before.get(name), now.get(name)) for name in names)
 
 
 def count_edits() -> int:

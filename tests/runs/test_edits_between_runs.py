@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 from gymnasium import spaces
-from modules import loaded, typed
+from modules import Own, loaded, typed
 from searches import search
 from worlds import Identity
 
@@ -107,6 +107,28 @@ def test_a_global_of_an_estimator_or_a_mutation_holds_in_the_next_run(own):
     brns.check_mutation(own.Mutation(), own.Module().genotype_space)
     own.GAIN = 5.0
     brns.check_mutation(own.Mutation(), own.Module().genotype_space)  # that compiles it twice
+
+
+@pytest.mark.parametrize("base", ["collections.UserString", "collections.abc.Sequence", "object"])
+def test_objects_of_every_kind_are_remembered(base, own):
+    text = f"""
+import collections.abc
+class Word({base}):
+    data, size = "word", float("nan")
+    def __init__(self, *_):
+        self.length = 1.0
+    def __len__(self):
+        return 1
+    def __getitem__(self, i):
+        return [1.0][i]
+word = Word("word")
+def use(x):
+    return x * len(word)
+"""
+    module = {"__name__": "typed"}
+    exec(text, module)
+    task = Own(module["use"])
+    assert reach(task) == reach(task)
 
 
 def test_edits_that_are_accepted_hold_from_there_on(own, tmp_path):
