@@ -13,6 +13,8 @@ from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.core.novelty import init_and_score_founders, score_novelty_jit, update_estimator
 from brns.core.population import concatenate_populations, take_rows
+from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.sources import UserCode
 
 
 def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32) -> None:
@@ -33,6 +35,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
         ValueError: with the first of these that does not hold.
     """
     check_part("estimator", estimator, NoveltyEstimator)
+    discard_compiled_if_edited(UserCode(estimator))
     name = type(estimator).__name__
     with explain_compile_errors("estimator", estimator):
         (state, union), again = (

@@ -16,11 +16,8 @@ from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import (
-    CHANGED_SETTINGS,
-    discard_compiled_if_edited,
-    remember_evaluation_changes,
-)
+from brns.settings.edits import CHANGED_SETTINGS, remember_evaluation_changes
+from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 
@@ -93,7 +90,7 @@ def check_task(
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
     remember_evaluation_changes(code.texts, UserCode(task))
     changed = find_differences(settings, part_to_json(task))
-    CHANGED_SETTINGS[type(task)].update(changed)
+    CHANGED_SETTINGS.setdefault(type(task), set()).update(changed)
     if changed:
         warnings.warn(
             f"evaluate changed {', '.join(changed)} of {type(task).__name__}, which a run takes "

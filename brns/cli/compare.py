@@ -40,7 +40,7 @@ def compare(
         "runs/comparison"
     ),
     workers: Annotated[
-        int | None, typer.Option(min=1, help="jobs side by side", show_default="2")
+        int | None, typer.Option(min=1, help="jobs side by side", show_default="1")
     ] = None,
 ) -> None:
     """Compare methods in worlds of the suite, or in your own.

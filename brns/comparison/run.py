@@ -31,9 +31,10 @@ from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
 from brns.runs.paths import Seeds, expand_home, require_integer, resolve_seeds
 from brns.runs.progress import show_progress_of
-from brns.runs.provenance import collect_provenance, group_by_provenance
+from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
+from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.parts import CLASSES
 from brns.tasks.chunked import has_workers
 
@@ -89,7 +90,8 @@ def compare(
         mutations: operators by name; each estimator runs with each, as "estimator, mutation". By
             default the search's own.
         cells: where individuals of your task lie, if its behavior is not planar.
-        workers: jobs that run side by side, each on all cores; by default 2.
+        workers: jobs that run side by side, each on all cores, so that the times of a
+            page are those of jobs that share them; by default 1.
         progress: whether a bar is shown.
 
     Returns:
@@ -112,7 +114,9 @@ def compare(
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and explain_too_few_seeds(len(seeds), tests):
         LOG.warning("%s", few)
-    _run_missing_jobs(jobs, workers or 2, progress)
+    for job in jobs:
+        discard_compiled_if_edited(read_sources(job.search))
+    _run_missing_jobs(jobs, workers or 1, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     made = []
     for job in jobs:

@@ -22,10 +22,10 @@ from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, format_diff
 from brns.settings.edits import (
     CHANGED_SETTINGS,
-    discard_compiled_if_edited,
     list_remembered_evaluation_changes,
     remember_evaluation_changes,
 )
+from brns.settings.outdated import discard_compiled_if_edited, remember_changed_settings
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -152,7 +152,8 @@ class Metadata(pydantic.BaseModel):
         remember_evaluation_changes(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
-        CHANGED_SETTINGS[type(unwrap_task(search.task))].update(inner)
+        CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
+        remember_changed_settings(source)
         return [*settings, *list_remembered_evaluation_changes(source)]
 
     def compute_checksum_of_fields(self) -> int:
@@ -175,7 +176,7 @@ def make_metadata_of_each_seed(
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
     discard_compiled_if_edited(source)
-    settings = sorted(CHANGED_SETTINGS[type(unwrap_task(search.task))])
+    settings = sorted(CHANGED_SETTINGS.get(type(unwrap_task(search.task)), ()))
     first = Metadata(
         format=12,
         id="",

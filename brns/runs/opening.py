@@ -29,7 +29,8 @@ from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff
-from brns.settings.edits import diff_code_by_name, discard_compiled_if_edited
+from brns.settings.edits import diff_code_by_name
+from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")

@@ -21,6 +21,7 @@ from brns.runs.provenance import read_sources
 from brns.search import derive_keys, generate_offspring
 from brns.settings.differences import format_diff
 from brns.settings.edits import diff_code_by_name
+from brns.settings.outdated import discard_compiled_if_edited
 
 GENOTYPE = "offspring.genotype"
 CHECKED = 5
@@ -94,6 +95,9 @@ def read_or_remake_genotypes(
     everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
     if lacking.any():
         everybody, like = remake_and_compare(record, number)
+        if like == "other":  # maybe by a program of code that was edited since
+            discard_compiled_if_edited(read_sources(record.search))
+            everybody, like = remake_and_compare(record, number)
         if like == "other":
             raise RecordError(_explain_inexact_recomputation(record, number, like))
         if like == "rounded" and not record.warned_of_rounding:

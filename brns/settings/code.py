@@ -253,24 +253,34 @@ def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
 
 
 def is_constant_of_module(text: str, name: str) -> bool:
-    """Whether a module assigns a name, or `name.key` of a dictionary, a literal, and none of its
-    functions changes it.
+    """Whether a module assigns a number, text or tuple to a name, or to `name.key` of a dictionary,
+    which none of its functions changes, or hands to another one.
     """
     name, _, key = name.partition(".")
-    tree = parse_source(text)
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
-                declared = node.names if isinstance(node, ast.Global) else ()
-                changed = _find_mutated_names(node) if isinstance(node, ast.stmt) else ()
-                if name in (*declared, *changed):
-                    return False
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    for function in (node for node in ast.walk(parse_source(text)) if isinstance(node, functions)):
+        for node in ast.walk(function):
+            touched = node.names if isinstance(node, ast.Global) else ()
+            if isinstance(node, ast.stmt):
+                touched = (*touched, *_find_mutated_names(node))
+            if isinstance(node, ast.Call) and key:
+                touched = [each.id for each in node.args if isinstance(each, ast.Name)]
+            if name in touched:
+                return False
     lines = parse_source(extract_changing_statements(text, name)).body
-    value = lines[0].value if len(lines) == 1 and isinstance(lines[0], ast.Assign) else None
-    if key and isinstance(value, ast.Dict):
-        keys = [each.value if isinstance(each, ast.Constant) else None for each in value.keys]
-        value = value.values[keys.index(key)] if key in keys else None
-    return isinstance(value, ast.Constant | ast.UnaryOp)
+    with contextlib.suppress(ValueError, IndexError, AttributeError, KeyError):
+        line: Any = lines[0]
+        value = ast.literal_eval(line.value)
+        value = value[key] if key else value
+        return len(lines) == 1 and isinstance(value, bool | int | float | complex | str | tuple)
+    return False
+
+
+def sets_attribute(text: str, name: str) -> bool:
+    """Whether a module sets an attribute of this name of anything, such as `module.name`."""
+    nodes = ast.walk(parse_source(text))
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    return any(node.attr == name and isinstance(node.ctx, ast.Store) for node in attributes)
 
 
 def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:

@@ -3,36 +3,27 @@
 Values that evaluations change, such as counters and caches, are no edits.
 """
 
-import collections
 import contextlib
 import difflib
 import sys
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, NamedTuple
-
-import jax
 
 from brns.settings.code import (
     extract_digest_lines,
     is_constant_of_module,
     normalize_source,
+    sets_attribute,
 )
-from brns.settings.description import descriptions_equal, part_to_json
 from brns.settings.sources import UserCode
 
 SHOWN = 30
 """lines of a difference"""
 _CHANGED: set[str] = set()
 """names of what evaluations of this process changed: counters, caches, logs"""
-CHANGED_SETTINGS: dict[type, set[str]] = collections.defaultdict(set)
-"""the same of the settings of tasks of a class"""
-_USED: dict[str, str] = {}
-"""the code that this process used last: name to text"""
-_OBJECTS: dict[int, tuple[weakref.ref, Any]] = {}
-"""the user's objects that it used, with their settings and all code then"""
-_EDITS: list[int] = []
-"""one for each time that any of both was changed"""
+CHANGED_SETTINGS: MutableMapping[type, set[str]] = weakref.WeakKeyDictionary()
+"""the same of the settings of objects of a class"""
 
 
 def list_remembered_evaluation_changes(code: UserCode) -> list[str]:
@@ -79,47 +70,6 @@ def remember_evaluation_changes(before: Mapping[str, str], now: UserCode) -> Non
             _CHANGED.add(name)
 
 
-def discard_compiled_if_edited(now: UserCode) -> None:
-    """Where code, or an object's settings, differ from what this process used last, let JAX compile
-    anew, and environments and the task that workers have be made anew: all of them hold globals,
-    functions and settings of then.
-    """
-    before = {name: _USED[name] for name in now.texts if name in _USED}
-    edited = before.keys() & diff_code_by_name(before, now).keys()
-    if _remember_objects(now) or edited:
-        jax.clear_caches()
-        _EDITS.append(1)
-    _USED.update(now.texts)
-
-
-def _remember_objects(now: UserCode) -> bool:
-    """Remember the user's objects, with their settings and all code, in which a method may be
-    another one; whether any has others than before.
-    """
-    changed = False
-    for thing in now.objects:
-        settings = part_to_json(thing)
-        settings = settings if isinstance(settings, dict) else {"": settings}
-        here = settings, now.texts
-        reference, before = _OBJECTS.get(id(thing), (None, here))
-        if reference is not None and reference() is thing:
-            ignored = CHANGED_SETTINGS[type(thing)], _CHANGED
-            changed |= any(map(_differ, before, here, ignored))
-        with contextlib.suppress(TypeError):  # one with __slots__
-            _OBJECTS[id(thing)] = weakref.ref(thing), here
-    return changed
-
-
-def _differ(before: Mapping[str, Any], now: Mapping[str, Any], ignored: Collection[str]) -> bool:
-    names = {*before, *now}.difference(ignored)
-    return any(not descriptions_equal(before.get(name), now.get(name)) for name in names)
-
-
-def count_edits() -> int:
-    """How often code or settings were changed while this process used them."""
-    return len(_EDITS)
-
-
 class SentCode(NamedTuple):
     """The code of a task, for a worker that imports it to compare with its own."""
 
@@ -156,12 +106,17 @@ def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]
     """The names of constants that the search's process has set since it imported their modules, to
     other values than they have here.
     """
+    texts = {}
+    for prefix, path in here.paths.items():
+        with contextlib.suppress(OSError, ValueError):
+            texts[prefix] = path.read_text("utf-8")
     found = []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
-        for prefix, path in here.paths.items():
-            if name.startswith(prefix) and name in sent.texts and name in here.texts:
-                with contextlib.suppress(OSError, SyntaxError, ValueError):
-                    text = path.read_text("utf-8")
-                    if is_constant_of_module(text, name.removeprefix(prefix)):
+        if name in sent.texts and name in here.values:
+            for prefix in filter(name.startswith, texts):
+                inner = name.removeprefix(prefix)
+                with contextlib.suppress(SyntaxError):
+                    state = any(sets_attribute(text, inner) for text in texts.values())
+                    if not state and is_constant_of_module(texts[prefix], inner):
                         found.append(name)
     return found

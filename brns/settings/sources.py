@@ -33,6 +33,7 @@ from brns.settings.code import (
     get_module_prefix,
     get_qualified_name,
     is_user_code,
+    normalize_source,
     read_changing_statements_of_module,
     read_source_and_compiled_digest,
 )
@@ -78,8 +79,9 @@ class UserCode:
         class with bases, or of a package, to a line that names them"""
         self.files: dict[str, str] = {}
         """name of a module that a function imports to its text"""
+        self.classes: dict[str, type] = {}
         self.objects: list[Any] = []
-        """of the user's classes"""
+        """of these classes"""
         self._seen: dict[int, Any] = {}
         self.names: set[str] = set()
         """of what was looked at, or for"""
@@ -123,7 +125,8 @@ class UserCode:
         digests = {}
         for name, path in self.paths.items():
             with contextlib.suppress(OSError):
-                digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+                content = normalize_source(path.read_text("utf-8", "replace"))
+                digests[name] = hashlib.sha256(content.encode()).hexdigest()
         return digests
 
     def _strip_project_paths(self) -> None:
@@ -305,6 +308,7 @@ class UserCode:
                 continue
             self._seen[id(each)] = each
             self.names.add(get_qualified_name(each))
+            self.classes[get_qualified_name(each)] = each
             if each.__bases__ != (object,):
                 bases = ", ".join(base.__qualname__ for base in each.__bases__)
                 self.made[get_qualified_name(each)] = f"class {each.__qualname__}({bases}): ...\n"

@@ -94,6 +94,7 @@ def is_alias(name: str, value: Any) -> bool:
 
 def format_value(name: str, value: Any) -> str:
     """A value as a line; of a long one a digest."""
+    value = value.item() if isinstance(value, np.generic) else value
     text = repr(part_to_json(value))
     if isinstance(value, np.ndarray | jax.Array):
         text = f"{value.dtype} {text}"

@@ -28,7 +28,8 @@ from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
-from brns.settings.edits import count_edits, describe_code_for_workers
+from brns.settings.edits import describe_code_for_workers
+from brns.settings.outdated import count_edits
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads
@@ -108,7 +109,8 @@ class Chunked(Wrapper):
             return packed
         environments = worker.pickle_registered_environments()
         task, code = cloudpickle.dumps(self.task), describe_code_for_workers(unwrap_task(self.task))
-        digest = hashlib.sha256(b"".join((*environments, task))).hexdigest()
+        # After an edit workers take it anew, though it may be what they had before that.
+        digest = hashlib.sha256(b"".join((*environments, task, b"%d" % edits))).hexdigest()
         packed = Packed(digest, cloudpickle.dumps((environments, task, code)))
         self._pickled_tasks.clear()
         self._pickled_tasks[edits] = packed

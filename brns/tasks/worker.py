@@ -21,11 +21,8 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
-from brns.settings.edits import (
-    discard_compiled_if_edited,
-    find_constants_set_since_import,
-    find_mismatched_code,
-)
+from brns.settings.edits import find_constants_set_since_import, find_mismatched_code
+from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 MARKED = "the task said so, by Evaluation.failed"
@@ -117,7 +114,8 @@ def _load_and_check_task(content: bytes) -> Task:
                 gymnasium.registry[spec.id] = spec
                 vars(sys.modules["__main__"]).update(named)
     here = UserCode(task)
-    discard_compiled_if_edited(here)
+    if task.traceable:
+        discard_compiled_if_edited(here)
     if other := find_mismatched_code(code, here):
         raise ImportError(
             f"here {', '.join(other)} is other code than the search's: a file was edited after the "

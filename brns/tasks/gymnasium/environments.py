@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from brns.settings.edits import count_edits
+from brns.settings.outdated import count_edits
 from brns.tasks.gymnasium.numbers import as_real_numbers
 
 MAKING = threading.Lock()  # held while the standard output is away
@@ -37,17 +37,18 @@ class Worlds(threading.local):
     def __reduce__(self):
         return Worlds, ()  # in another process a task makes its own
 
-    def get_or_make(self, i: int, make: Callable[[Any], Any], maker: Any) -> Any:
-        """This thread's environment i; others where a copy of a task has another `maker`, or where
-        code was edited.
-        """
+    def close_if_outdated(self, maker: Any) -> None:
+        """Close what another maker made, in a copy of a task, or what an edit made outdated."""
         if self.maker is not maker or self.edits != count_edits():
+            self.edits, self.maker = count_edits(), maker
             _close_environments(self.made)
             self.made.clear()
-            self.maker, self.edits = maker, count_edits()
+
+    def get_or_make(self, i: int, make: Callable[[Any], Any]) -> Any:
+        """This thread's environment i."""
         if i not in self.made:
             with _silence_output() if self.made else contextlib.nullcontext():
-                self.made[i] = make(maker)
+                self.made[i] = make(self.maker)
         return self.made[i]
 
 

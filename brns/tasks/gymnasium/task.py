@@ -196,11 +196,7 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
-        get, make_env = (
-            self._worlds.get_or_make,
-            self.make_env,
-        )  # once: a module is slow to give them
-        worlds = [get(i, make_single_environment, make_env) for i in range(n)]
+        worlds = [self._worlds.get_or_make(i, make_single_environment) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
         for _ in self._iterate_steps_of_episodes(act, worlds, diaries, seed):
             pass
@@ -306,10 +302,11 @@ class GymnasiumTask(eqx.Module):
             if self.vector
             else make_single_environment
         )
-        return self._worlds.get_or_make(i, make, self.make_env)
+        return self._worlds.get_or_make(i, make)
 
     def _get_spaces_of_one_world(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
+        self._worlds.close_if_outdated(self.make_env)
         return get_spaces(
             self._get_environment_by_index_or_size(n if self.vector else 0), self.vector
         )

@@ -1,0 +1,119 @@
+"""What was compiled, made or sent of code that was edited since is discarded.
+
+JAX's programs hold the globals, functions and settings of the time when they were compiled. So do
+environments that a task made, and the tasks that workers have.
+"""
+
+import weakref
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import jax
+
+from brns.settings.description import descriptions_equal, part_to_json
+from brns.settings.edits import CHANGED_SETTINGS, diff_code_by_name
+from brns.settings.sources import UserCode
+
+
+class _Used(NamedTuple):
+    """An object of a user's class, as a run used it last."""
+
+    refer: Callable[[], Any]
+    settings: dict[str, Any]
+
+
+_TEXTS: dict[tuple[str, int], str] = {}
+"""the code that this process used last, by `_identify`"""
+_NAMES: set[str] = set()
+"""of all that was looked for"""
+_OBJECTS: dict[int, _Used] = {}
+_EDITS: list[None] = []
+"""one for each time that code or settings had changed"""
+
+
+def count_edits() -> int:
+    """How often code or settings were changed while this process used them."""
+    return len(_EDITS)
+
+
+def discard_compiled_if_edited(now: UserCode) -> None:
+    """Where code, or an object's settings, differ from what this process used last, let JAX compile
+    anew, and environments and the tasks of workers be made anew.
+    """
+    before = {}
+    for name in now.texts:
+        if (key := _identify(name, now)) in _TEXTS:
+            before[name] = _TEXTS[key]
+        elif not key[1] and _is_or_is_part_of(name, _NAMES):
+            before[name] = ""  # it was not there
+    for name, owner in [*_TEXTS]:
+        if not owner and name not in now.texts and _is_or_is_part_of(name, now.names):
+            before[name] = _TEXTS.pop((name, owner))  # it is gone
+    edited = before.keys() & diff_code_by_name(before, now).keys()
+    if _remember_objects(now) or edited:
+        jax.clear_caches()
+        _EDITS.append(None)
+    _TEXTS.update({_identify(name, now): text for name, text in now.texts.items()})
+    _NAMES.update(now.names)
+
+
+def _is_or_is_part_of(name: str, names: Collection[str]) -> bool:
+    return name in names or name.rpartition(".")[0] in names
+
+
+def _identify(name: str, code: UserCode) -> tuple[str, int]:
+    """A name; of a lambda, and of what is within a function, also which object it is or is a part
+    of: others of this name are made again and again.
+    """
+    part = name
+    while "<" in part:
+        if (owner := code.classes.get(part, code.functions.get(part, [None])[-1])) is not None:
+            return name, id(owner)
+        part = part.rpartition(".")[0]
+    return name, 0
+
+
+def remember_changed_settings(now: UserCode) -> None:
+    """Settings of objects that a run changed are no edits from now on, such as counters."""
+    for thing, settings in _describe_objects(now):
+        if changed := _find_changed_settings(thing, settings):
+            CHANGED_SETTINGS.setdefault(type(thing), set()).update(changed)
+
+
+def _remember_objects(now: UserCode) -> bool:
+    """Remember the user's objects with their settings; whether any has others than before."""
+    changed = False
+    for thing, settings in _describe_objects(now):
+        changed |= bool(_find_changed_settings(thing, settings))
+        key = id(thing)
+        try:
+            refer = weakref.ref(thing, lambda _, key=key: _OBJECTS.pop(key, None))
+        except TypeError:  # one with __slots__
+            refer = lambda thing=thing: thing  # noqa: E731
+        _OBJECTS[key] = _Used(refer, settings)
+    return changed
+
+
+def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
+    """The user's objects with their settings, but those that cannot be described."""
+    found = []
+    for thing in now.objects:
+        try:
+            settings = part_to_json(thing)
+        except Exception:
+            continue
+        found.append((thing, settings if isinstance(settings, dict) else {"": settings}))
+    return found
+
+
+def _find_changed_settings(thing: Any, settings: dict[str, Any]) -> set[str]:
+    """The names of settings that are others than when the object was used before."""
+    before = _OBJECTS.get(id(thing))
+    if before is None or before.refer() is not thing:
+        return set()
+    names = {*before.settings, *settings}.difference(CHANGED_SETTINGS.get(type(thing), ()))
+    return {
+        name
+        for name in names
+        if not descriptions_equal(before.settings.get(name), settings.get(name))
+    }
