@@ -126,7 +126,7 @@ def _format_table_by_world(
 def _format_worst_cycling_cell(facts: MethodResult) -> str:
     if not np.isfinite(facts.eta).any():
         return "-"
-    return f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
+    return f"η {np.nanmax(facts.eta):.3f}, κ {np.nanmax(facts.kappa):.3f}"
 
 
 def _format_solved_cell(facts: MethodResult) -> str:

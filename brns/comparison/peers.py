@@ -206,6 +206,11 @@ def iterate_peer_offspring(
         genotypes = jnp.asarray(low + width * solutions, jnp.float32)
         genotypes = jnp.clip(genotypes, box.low, box.high)  # what was rounded
         offspring = evaluated(task, genotypes, jax.random.fold_in(key, number), jnp.int32(number))
+        if failed := int(np.sum(offspring.failed)):
+            raise ValueError(
+                f"methods of pyribs need a result of every individual, and {failed} of "
+                f"{len(genotypes)} failed: leave these methods out"
+            )
         scheduler.tell(np.asarray(offspring.fitness), np.asarray(offspring.descriptor))
         yield offspring
 

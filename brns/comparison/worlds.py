@@ -76,7 +76,7 @@ class Cells(NamedTuple):
         Returns:
             One bool a cell.
         """
-        somewhere = jnp.isfinite(population.descriptor).all(axis=1)
+        somewhere = jnp.isfinite(population.descriptor).all(axis=1) & ~population.failed
         return (
             jnp.zeros(self.side**2, bool)
             .at[self.find_nearest_cell_indices(population)]

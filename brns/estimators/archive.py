@@ -180,12 +180,16 @@ class PopulationKNN(eqx.Module):
         Raises:
             ValueError: where the population has k individuals or fewer.
         """
-        rows = len(population.id)
-        if rows <= self.k:
-            raise ValueError(
-                f"k={self.k} nearest neighbours need a population above {self.k}; got {rows}"
-            )
+        self.check_size(len(population.id))
         return _compute_sparseness(self.k, descriptors, population)
+
+    def check_size(self, population_size: int) -> None:
+        """A `ValueError` where so few have no k neighbours."""
+        if population_size <= self.k:
+            raise ValueError(
+                f"k={self.k} nearest neighbours need a population above {self.k}; got "
+                f"{population_size}"
+            )
 
     def embed(self, state: tuple[()], descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """Behavior space itself: novelty is a distance there; see `metrics.cycling.Embeds`."""

@@ -145,7 +145,7 @@ class VisitCounts(eqx.Module):
                 and not self.rows & (self.rows - 1),
                 "a power of two, and grids x rows below 2^31",
             ),
-            grid_dims=(self.grid_dims >= 1, "at least 1"),
+            grid_dims=(1 <= self.grid_dims <= DIRECTIONS, f"from 1 to {DIRECTIONS}"),
             cones=(0 <= self.cones <= 0.9, "from 0 to 0.9"),
             cell_sizes=(
                 finest >= 1e-6 and finest * self.grid_dims <= coarsest <= 1e6,

@@ -195,7 +195,7 @@ class BehaviorRecognition(eqx.Module):
         """
         if self.learn_from == "survivors":
             survivors = generation.survivors
-            return survivors.descriptor, jnp.ones_like(survivors.solved), len(survivors.id)
+            return survivors.descriptor, ~survivors.failed, len(survivors.id)
         # In the order in which the loop scored them,
         # so that the compiler shares that evaluation of xi*.
         everyone = concatenate_populations(generation.parents, generation.offspring)

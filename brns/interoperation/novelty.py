@@ -102,6 +102,8 @@ class Novelty:
             return np.zeros(0, np.float32)
         with self._lock:
             state, numbers = self.state, self._count_rows_batches_and_learned(living)
+        if isinstance(self.estimator, PopulationKNN):
+            self.estimator.check_size(len(living))
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
         novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
         novelty = np.array(novelty)[: len(rows)]

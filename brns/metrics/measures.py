@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from brns.metrics import coverage, cycling, dynamics, paths, saturation
 from brns.metrics.recorded import Record, read_valid_column_by_generation
@@ -26,6 +27,11 @@ def _average_where_known(curve: np.ndarray) -> float | None:
     return np.nanmean(curve) if np.isfinite(curve).any() else None
 
 
+def _is_below_one(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """1 or 0 of each; NaN of NaN."""
+    return np.where(np.isnan(values), np.nan, values < 1)
+
+
 def _regained(record: Record) -> float | None:
     """None where no population was more novel than a tenth of the space: ranks say nothing then."""
     cycles = cycling.cycling_of_record(record)
@@ -41,7 +47,10 @@ MEASURES = {
     "evaluations": Measure(
         "Evaluations",
         "individuals that the task was asked about, the founders included",
-        lambda record: sum(record.column("offspring.id", [g]).size for g in record.generations),
+        lambda record: (
+            sum(record.column("offspring.id", [g]).size for g in record.generations)
+            + sum(failure.generation == 0 for failure in record.failures)
+        ),
     ),
     "failed": Measure(
         "Failed",
@@ -115,13 +124,13 @@ MEASURES = {
         "η",
         "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty "
         "fades",
-        lambda record: cycling.cycling_of_record(record).eta.mean(),
+        lambda record: _average_where_known(cycling.cycling_of_record(record).eta),
         "states",
     ),
     "eta_below_one": Measure(
         "Share with η < 1",
         "share of the kept generations i",
-        lambda record: (cycling.cycling_of_record(record).eta < 1).mean(),
+        lambda record: _average_where_known(_is_below_one(cycling.cycling_of_record(record).eta)),
         "states",
     ),
     "kappa": Measure(
@@ -175,7 +184,7 @@ def summarize_run(
         without: names of measures that are not computed.
 
     Returns:
-        By name; the table of `measures` says what they mean.
+        By name; `MEASURES` says what they mean.
     """
     there = {
         "nothing": True,
@@ -193,7 +202,7 @@ def summarize_run(
 
 
 def summarize_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
-    """The numbers of `summary` over the runs of one experiment.
+    """The numbers of `summarize_run` over the runs of one experiment.
 
     Args:
         records: the runs, one a seed.
@@ -214,6 +223,8 @@ def summarize_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dic
     for record in records:
         for name, value in summarize_run(record, of_paths=of_paths).items():
             values.setdefault(name, []).append(value)
+    if "failed" in values:  # of a run without failures it is not shown, but it is 0
+        values["failed"] += [0.0] * (len(records) - len(values["failed"]))
     return {name: compute_mean_and_deviation(numbers) for name, numbers in values.items()}
 
 

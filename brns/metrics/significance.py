@@ -48,7 +48,8 @@ def compare_paired(ours: Values, theirs: Values) -> Difference:
 
     p is the share of all ways to sign the ranks of $|ours_s - theirs_s|$ whose sum is as far from
     0. Seeds in which both are equal are left out of p, equal differences share their mean rank. p
-    is 1 where nothing differs, and where ranks and effect point to different sides.
+    is 1 where nothing differs, and where ranks and effect point to different sides. Seeds in which
+    one is NaN do not count.
 
     Args:
         ours: A number for each seed; infinite ones are larger than all others.
@@ -60,6 +61,8 @@ def compare_paired(ours: Values, theirs: Values) -> Difference:
     from scipy.stats import rankdata  # a summary without it starts sooner
 
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    known = ~(np.isnan(ours) | np.isnan(theirs))
+    ours, theirs = ours[known], theirs[known]
     n = len(ours)
     differs = ours != theirs
     difference = ours[differs] - theirs[differs]

@@ -135,7 +135,8 @@ class IsoLineDD(eqx.Module):
         mate = draw_partners(key_other, n)
         iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
         line = self.sigma_line * (genotypes[mate] - genotypes) * jax.random.normal(key_line, (n, 1))
-        return jnp.clip(genotypes + iso + line, box.low, box.high), mate
+        mutants = jnp.clip(genotypes + iso + line, box.low, box.high)
+        return mutants, mate if n > 1 else jnp.full(1, -1)
 
 
 class Crossover(eqx.Module):
@@ -188,7 +189,7 @@ class Crossover(eqx.Module):
         mate = draw_partners(key_other, n)
         crossed = jnp.where(taken, genotypes[mate], genotypes)
         mutate = PolynomialMutation(rate=min(self.mutated / p, 1.0))
-        return mutate(key_mutate, crossed, box), mate
+        return mutate(key_mutate, crossed, box), mate if n > 1 else jnp.full(1, -1)
 
 
 def draw_partners(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
@@ -233,6 +234,10 @@ class MixedMutation(eqx.Module):
         )
         for each in self.operators:
             check_part("MixedMutation.operators", each, Mutation)
+            if isinstance(each, MixedMutation):
+                raise ValueError(
+                    f"a mixture holds no other mixture: list its operators; got {self}"
+                )
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Population
 
 
@@ -54,12 +55,18 @@ class LocalCompetition(eqx.Module):
     k: int = 15
     """nearest neighbours; the source's"""
 
+    def __check_init__(self):
+        check_setting_types(self)
+        check_settings_obey_rules(self, k=(self.k >= 1, "at least 1"))
+
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """The rows of the survivors; see `brns.core.Selection`."""
         squared = jnp.sum((population.descriptor[:, None] - population.descriptor) ** 2, axis=2)
+        squared = jnp.where(population.failed, jnp.inf, squared)  # they are nobody's rivals
         near = jnp.argsort(squared.at[jnp.diag_indices(len(squared))].set(-1.0), axis=1)
-        rivals = population.fitness[near[:, 1 : self.k + 1]]
-        beaten = jnp.sum(population.fitness[:, None] > rivals, axis=1, dtype=jnp.float32)
+        rivals = near[:, 1 : self.k + 1]
+        less_fit = population.fitness[:, None] > population.fitness[rivals]
+        beaten = jnp.sum(less_fit & ~population.failed[rivals], axis=1, dtype=jnp.float32)
         return _order_by_front_and_crowding(population.novelty, beaten)[:size]
 
 

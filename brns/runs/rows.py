@@ -58,7 +58,8 @@ class Rows:
         """
         offspring, survivors = tables["offspring"], tables["survivors"]
         novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))
-        self.evaluations += len(offspring["id"])
+        replaced = int(tables["failed"]) if number == 0 else 0  # founders that are in no table
+        self.evaluations += len(offspring["id"]) + replaced
         self.solutions += int(offspring["solved"].sum())
         self.failed += int(tables["failed"])
         living = offspring["descriptor"][~offspring["failed"]]

@@ -191,3 +191,18 @@ def test_behaviors_without_a_grid_have_centroids(monkeypatch):
     assert covered[-1] > covered[0]
     assert told[0].dims is None
     assert peers._place_centroids(told[0].ranges).shape == (30, 3)
+
+
+def test_individuals_that_fail_end_a_peer_and_lie_in_no_cell():
+    class Failing(HostIdentity):
+        def evaluate(self, genotypes, key):
+            evaluation = super().evaluate(genotypes, key)
+            return evaluation._replace(failed=np.asarray(genotypes)[:, 0] > 0)
+
+    world = make_world_of_task(Failing(), 8, 3, CELLS)._replace(offspring=36)
+    peer = next(iter(peers.PEERS.values()))
+    with pytest.raises(ValueError, match="need a result of every individual, and"):
+        run_method(search(Failing(), 36), world, [0], peer=peer)
+    people = brns.core.Population.from_descriptors([[10.0, 10.0], [500.0, 500.0]])
+    visited = CELLS.find_visited_cells(people._replace(failed=np.array([False, True])))
+    assert visited.sum() == 1

@@ -170,3 +170,17 @@ def test_no_more_behaviors_are_learned_than_have_ids():
     novelty.learn([[0.5]])
     with pytest.raises(ValueError, match="learns up to 2147483647 behaviors"):
         novelty.learn([[0.5]])
+
+
+def test_padding_is_neither_learned_nor_a_neighbour():
+    """By a network that learns survivors, and by k neighbours of the population."""
+    rows = np.random.default_rng(1).uniform(-1, 1, (17, 2))
+    errors = []
+    for learn_from in ("survivors", "offspring"):
+        novelty = Novelty(brns.BehaviorRecognition(learn_from=learn_from), SPACE)
+        for _ in range(5):
+            novelty.learn(rows)
+        errors.append(novelty.score(rows))
+    assert_allclose(*errors, rtol=1e-4)
+    with pytest.raises(ValueError, match="need a population above 15; got 10"):
+        Novelty(brns.PopulationKNN(), SPACE).score(rows[:10], rows[:10])

@@ -102,3 +102,10 @@ def test_what_cannot_be_confirmed_weakens_no_other():
     assert_allclose(correct_testable_p([0.03, 0.03], [0.03, 0.03]), [np.nan, np.nan])
     verdicts = [test.verdict for test in (Difference(0.01, 0.2, 9), Difference(0.2, 0.9, 9))]
     assert verdicts == ["lower", "undecided"]
+
+
+def test_seeds_without_a_number_do_not_count():
+    nan = np.nan
+    ours, theirs = [3.0, nan, 5.0, 7.0, 1.0], [1.0, 2.0, 2.0, nan, 2.0]
+    assert compare_paired(ours, theirs) == compare_paired([3.0, 5.0, 1.0], [1.0, 2.0, 2.0])
+    assert compare_paired([nan], [1.0]).seeds == 0

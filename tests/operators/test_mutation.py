@@ -196,3 +196,14 @@ def test_resampling_is_uniform_and_knows_no_parents():
     assert_array_equal(moved, mutants(UniformResampling(), BOX.high))
     for gene in range(3):
         assert kstest(moved[:, gene], "uniform", (LOW[gene], HIGH[gene] - LOW[gene])).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("operator", [IsoLineDD(), Crossover(), Crossover(points=2)])
+def test_in_a_batch_of_one_there_is_no_second_parent(operator):
+    _, mate = operator.recombine(jax.random.key(0), BOX.uniform(jax.random.key(1), 1), BOX)
+    assert mate.tolist() == [-1]
+
+
+def test_a_mixture_holds_no_mixture():
+    with pytest.raises(ValueError, match="a mixture holds no other mixture: list its operators"):
+        MixedMutation((PolynomialMutation(), MixedMutation()))

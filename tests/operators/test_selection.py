@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from deap import base
 from deap.tools import selNSGA2, sortNondominated
 from deap.tools.emo import assignCrowdingDist
@@ -114,3 +115,25 @@ def test_nsga2_by_hand():
     assert set(select(population([1.0, 9.0, 2.0, 0.0], [1.0, 0.0, 0.5, 9.0]), 2).tolist()) == {1, 3}
     novelty = np.random.default_rng(1).normal(size=60).astype(np.float32)
     assert select(population(novelty), 20).tolist() == Elitist()(population(novelty), 20).tolist()
+
+
+def test_who_failed_is_nobodys_rival():
+    """A failed row has a parent's place and the least fitness; it changes nothing."""
+    random = np.random.default_rng(0)
+    sound = Population.from_descriptors(random.normal(size=(12, 2)))._replace(
+        novelty=jnp.asarray(random.random(12), jnp.float32),
+        fitness=jnp.asarray(random.random(12), jnp.float32),
+    )
+    failed = jax.tree.map(lambda x: jnp.concatenate([x, x[:5]]), sound)._replace(
+        failed=jnp.arange(17) >= 12,
+        fitness=jnp.concatenate([sound.fitness, jnp.full(5, -9.0)]),
+        novelty=jnp.concatenate([sound.novelty, jnp.full(5, -9.0)]),
+    )
+    select = LocalCompetition(k=3)
+    assert_array_equal(select(failed, 6), select(sound, 6))
+
+
+@pytest.mark.parametrize("k", [0, -3])
+def test_local_competition_needs_a_neighbour(k):
+    with pytest.raises(ValueError, match="k must be"):
+        LocalCompetition(k=k)

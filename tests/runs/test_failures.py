@@ -20,7 +20,7 @@ import brns
 from brns.core import Population
 from brns.core.failures import replace_failed_survivors
 from brns.core.population import concatenate_populations
-from brns.metrics.measures import summarize_run
+from brns.metrics.measures import summarize_run, summarize_seeds
 from brns.operators.selection import Elitist, Generational
 from brns.tasks.chunked import Chunked
 
@@ -169,3 +169,35 @@ class MarkingOnTheHost(Marking):
 def test_a_task_that_says_who_failed_is_sound(capsys):
     brns.check_task(MarkingOnTheHost())
     assert re.search(r"solved, [1-7] failed$", capsys.readouterr().out)
+
+
+def test_evaluations_count_whom_the_task_was_asked_about_and_no_failure_is_none():
+    def run(level):
+        class Counting(HostIdentity):
+            asked = 0
+
+            def evaluate(self, genotypes, key):
+                type(self).asked += len(genotypes)
+                failed = np.asarray(genotypes)[:, 0] > level
+                return super().evaluate(genotypes, key)._replace(failed=failed)
+
+        (one,) = brns.run(replace(HOST, task=Counting()), 2)
+        return one, Counting.asked
+
+    record, asked = run(0.5)
+    assert {failure.generation for failure in record.failures} >= {0}
+    rows = (record.path / "progress.csv").read_text().splitlines()
+    told = dict(zip(rows[0].split(","), rows[-1].split(","), strict=True))["evaluations"]
+    assert summarize_run(record)["evaluations"] == int(told) == asked
+    with_and_without = brns.run(replace(HOST, task=Rare()), 2, seeds=4)
+    numbers = [len(each.failures) for each in with_and_without]
+    assert min(numbers) == 0 < max(numbers)
+    assert summarize_seeds(with_and_without)["failed"].mean == np.mean(numbers)
+
+
+class Rare(HostIdentity):
+    """Fails for few genotypes."""
+
+    def evaluate(self, genotypes, key):
+        failed = np.asarray(genotypes)[:, 0] > 0.93
+        return super().evaluate(genotypes, key)._replace(failed=failed)
