@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-from brns.settings.description import descriptions_equal, part_to_json
+from brns.settings.description import part_to_json
+from brns.settings.differences import find_differences
 from brns.settings.edits import CHANGED_SETTINGS, diff_code_by_name
 from brns.settings.sources import UserCode
 
@@ -111,9 +112,7 @@ def _find_changed_settings(thing: Any, settings: dict[str, Any]) -> set[str]:
     before = _OBJECTS.get(id(thing))
     if before is None or before.refer() is not thing:
         return set()
-    names = {*before.settings, *settings}.difference(CHANGED_SETTINGS.get(type(thing), ()))
-    return {
-        name
-        for name in names
-        if not descriptions_equal(before.settings.get(name), settings.get(name))
-    }
+    counters = tuple(CHANGED_SETTINGS.get(type(thing), ()))
+    inner = tuple(f"{name}." for name in counters)
+    changed = find_differences(before.settings, settings)
+    return {name for name in changed if name not in counters and not name.startswith(inner)}

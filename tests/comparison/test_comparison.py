@@ -379,7 +379,7 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     genotypes = jax.random.uniform(jax.random.key(0), (20, 7))
     arms = (PlanarArm(7, kind) for kind in ("picture", "tip"))
     picture, plain = (eqx.filter_jit(arm.evaluate)(genotypes, KEY) for arm in arms)
-    anyone = search().init(jax.random.key(0)).population
+    anyone = brns.core.Population.from_descriptors(plain.descriptor)
     drawn = anyone._replace(genotype=genotypes, descriptor=picture.descriptor)
     assert_allclose(compute_arm_tip(drawn), plain.descriptor)
     there = anyone._replace(genotype=genotypes, descriptor=plain.descriptor)

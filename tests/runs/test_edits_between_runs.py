@@ -225,6 +225,10 @@ def test_what_changes_by_itself_makes_nothing_anew(own, monkeypatch):
     assert not cleared
 
 
+class Simulated(Own):
+    """A task whose settings change."""
+
+
 class Simulator:
     """Of a task's, with a public counter."""
 
@@ -240,7 +244,7 @@ def test_tasks_in_turn_make_nothing_anew(own, monkeypatch):
         return lambda genotypes: gain * genotypes
 
     tasks = [Own(make(1.0)), Own(make(0.5)), Own(lambda x: x), Own(lambda x: x / 2)]
-    tasks += [Own(Simulator()), own.Module(), own.Compiled()]
+    tasks += [Simulated(Simulator()), own.Module(), own.Compiled()]
     for estimator in (None, own.Estimator()):
         for task in tasks:
             reach(task, estimator=estimator)
