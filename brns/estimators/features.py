@@ -62,13 +62,24 @@ def fit_frame_to_founders_once(frame: Frame, population: Population) -> Frame:
     near = founds & jnp.all(jnp.abs(from_box) <= FAR, axis=1)
     counts = jnp.where(2 * jnp.sum(near) > jnp.sum(founds), near, founds)[:, None]
     number = jnp.maximum(jnp.sum(counts), 1)
-    center = jnp.sum(jnp.where(counts, population.descriptor, 0.0), axis=0) / number
+    center = _sum_rows(jnp.where(counts, population.descriptor, 0.0)) / number
     away = jnp.where(counts, (population.descriptor - center) / half, 0.0)
-    scale = jnp.maximum(3 * jnp.sqrt(jnp.sum(away**2) / away.shape[1] / number), LEAST)
+    scale = jnp.maximum(3 * jnp.sqrt(jnp.sum(_sum_rows(away**2)) / away.shape[1] / number), LEAST)
     from_founders = Frame(
         frame.space, center, scale, jnp.maximum(NARROW / scale, 1.0), jnp.ones((), bool)
     )
     return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, from_founders)
+
+
+def _sum_rows(rows: Float[Array, "n d"]) -> Float[Array, " d"]:
+    """The sum of rows, of neighbours first, then of their sums and so on, so that further rows of
+    zeros change no bit: founders have one frame, alone and beside offspring.
+    """
+    missing = (1 << max(len(rows) - 1, 0).bit_length()) - len(rows)
+    sums = jax.lax.optimization_barrier(jnp.pad(rows, ((0, missing), (0, 0))))
+    while len(sums) > 1:
+        sums = sums[::2] + sums[1::2]
+    return sums[0]
 
 
 def normalize_descriptors(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

@@ -1,5 +1,6 @@
 """Frozen random features, and the scale in which they see behaviors."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +11,7 @@ from learning import KEY, SEARCH, init, learned, novelty, people
 from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, VisitCounts
+from brns.core import Population
 from brns.estimators.features import (
     Cosines,
     compute_cosine_and_sine,
@@ -80,3 +82,15 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
     left, right = (novelty(estimator, state, x) for x in (points, [600, 0] + points * [-1, 1]))
     # the share of pairs in the right order; 0.5 is blind
     assert np.mean(left[:, None] < right) > 0.97
+
+
+@pytest.mark.parametrize("founders", [5, 100, 500])
+def test_founders_have_one_frame_alone_and_beside_offspring(founders):
+    """To the bit: a novelty that never rises would from generation 0 to 1."""
+    fit, frame = jax.jit(fit_frame_to_founders_once), frame_from_box(Box([-1.0] * 3, [1.0] * 3))
+    for seed in range(20):
+        rows = np.random.default_rng(seed).uniform(-0.7, 0.9, (founders + 37, 3))
+        union = Population.from_descriptors(rows)
+        union = union._replace(born=jnp.arange(len(rows)) // founders)
+        alone = jax.tree.map(lambda leaf: leaf[:founders], union)
+        assert eqx.tree_equal(fit(frame, alone), fit(frame, union))
