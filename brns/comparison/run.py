@@ -1,4 +1,4 @@
-"""All methods in one world or in the suite, side by side and resumable."""
+"""All methods in one world or in the suite, one after another and resumable."""
 
 import dataclasses
 import json

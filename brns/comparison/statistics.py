@@ -149,8 +149,11 @@ class Comparison(NamedTuple):
 
     @property
     def distinct_worlds(self) -> list[str]:
-        """The worlds without those that repeat another in a larger box."""
-        return [name for name, world in self.worlds.items() if world.repeats not in self.worlds]
+        """The worlds without those that repeat another of them in a larger box."""
+        kept: dict[str, str] = {}
+        for name, world in sorted(self.worlds.items(), key=lambda each: bool(each[1].repeats)):
+            kept.setdefault(world.repeats or name, name)
+        return [name for name in self.worlds if name in kept.values()]
 
     @property
     def untuned_worlds(self) -> list[str]:

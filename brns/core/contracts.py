@@ -122,7 +122,7 @@ class Compactable(Protocol):
             state: as `compact` gave it.
             descriptors: of those born in each generation, `(n, d)`, from generation 0 on or from
                 the one after `earlier`, without those who failed.
-            earlier: the whole state after an earlier generation of the run.
+            earlier: the whole state after an earlier generation of the run, from 1 on.
         """
         ...
 

@@ -37,7 +37,7 @@ def find_ancestor_ids(
 
     Args:
         record: the run.
-        columns: `parent`, and for mates `mate`, of `everyone`.
+        columns: `parent`, and for mates `mate`, of `read_all_evaluated`.
         individual: its id.
         mates: as `ancestors` has it.
 

@@ -387,6 +387,12 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     assert_array_equal(world("arm-picture").cells.find_visited_cells(drawn), reached)
 
 
+def test_of_worlds_that_repeat_one_only_one_counts():
+    worlds = {each.name: each for each in (world("arm-loose"), world("arm-looser"), world("car"))}
+    compared = Comparison(worlds, {}, [0], "a", Path(), "", [], [])
+    assert compared.distinct_worlds == ["arm-loose", "car"]
+
+
 def test_the_suites_worlds_and_their_names():
     assert len([each for each in SUITE if not each.repeats]) == 13
     # `brns run` has them
