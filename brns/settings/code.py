@@ -288,6 +288,7 @@ def find_variables(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
     return {node.id for node in names if isinstance(node.ctx, context)}
 
 
+@functools.lru_cache(maxsize=64)
 def normalize_source(text: str) -> str:
     """The text without comments, docstrings, annotations of arguments, and how it is set."""
     try:

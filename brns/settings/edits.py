@@ -42,7 +42,9 @@ def diff_code_by_name(
     changed, texts = {}, now.texts
     for name in dict.fromkeys((*before, *texts)):
         was, text = before.get(name, ""), texts.get(name, "")
-        if name in changing or name in _CHANGED or normalize_source(was) == normalize_source(text):
+        if name in changing or name in _CHANGED or was == text:
+            continue
+        if normalize_source(was) == normalize_source(text):
             continue
         compiled = extract_digest_lines(text)  # of a file that was edited, but not imported again
         if (
