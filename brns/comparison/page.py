@@ -87,7 +87,7 @@ def format_page(comparison: Comparison, folder: str) -> str:
         _format_table_by_world(comparison, _format_solved_cell),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
-        "ran side by side, and the machine may have had other work: a rough measure, by which "
+        "may have run side by side, or the machine had other work: a rough measure, by which "
         "only methods of one commit (below) and one row are compared.",
         _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",

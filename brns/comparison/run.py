@@ -90,8 +90,8 @@ def compare(
         mutations: operators by name; each estimator runs with each, as "estimator, mutation". By
             default the search's own.
         cells: where individuals of your task lie, if its behavior is not planar.
-        workers: jobs that run side by side, each on all cores, so that the times of a
-            page are those of jobs that share them; by default 1.
+        workers: jobs that run side by side, each on all cores; by default 1, since jobs that share
+            cores take longer.
         progress: whether a bar is shown.
 
     Returns:

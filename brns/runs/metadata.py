@@ -139,12 +139,7 @@ class Metadata(pydantic.BaseModel):
 
     def find_different_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """As `Record.find_different_settings`."""
-        inner = tuple(f"{name}." for name in self.changing)
-        return {
-            name: both
-            for name, both in find_differences(self.experiment, part_to_json(search)).items()
-            if name not in self.changing and not name.startswith(inner)
-        }
+        return find_differences(self.experiment, part_to_json(search), self.changing)
 
     def remember_and_list_evaluation_changes(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""

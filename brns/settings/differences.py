@@ -1,7 +1,7 @@
 """In what settings differ, from other ones and from the defaults, and in words."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from brns.settings.description import (
@@ -23,13 +23,18 @@ def flatten_settings(description: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def find_differences(
-    before: Mapping[str, Any], after: Mapping[str, Any]
+    before: Mapping[str, Any], after: Mapping[str, Any], ignored: Collection[str] = ()
 ) -> dict[str, tuple[Any, Any]]:
-    """The settings in which descriptions differ: dotted name to both, None where one is missing."""
+    """The settings in which descriptions differ, but for some and what is in them: dotted name to
+    both, None where one is missing.
+    """
+    inner = tuple(f"{name}." for name in ignored)
     old, new = flatten_settings(before), flatten_settings(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
     return {
-        name: (was, now) for name, (was, now) in both.items() if not descriptions_equal(was, now)
+        name: (was, now)
+        for name, (was, now) in both.items()
+        if not (descriptions_equal(was, now) or name in ignored or name.startswith(inner))
     }
 
 

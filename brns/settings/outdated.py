@@ -41,9 +41,9 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     """Where code, or an object's settings, differ from what this process used last, let JAX compile
     anew, and environments and the tasks of workers be made anew.
     """
-    before = {}
-    for name in now.texts:
-        if (key := _identify(name, now)) in _TEXTS:
+    before, keys = {}, {name: _identify(name, now) for name in now.texts}
+    for name, key in keys.items():
+        if key in _TEXTS:
             before[name] = _TEXTS[key]
         elif not key[1] and _is_or_is_part_of(name, _NAMES):
             before[name] = ""  # it was not there
@@ -54,7 +54,7 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     if _remember_objects(now) or edited:
         jax.clear_caches()
         _EDITS.append(None)
-    _TEXTS.update({_identify(name, now): text for name, text in now.texts.items()})
+    _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
     _NAMES.update(now.names)
 
 
@@ -112,7 +112,5 @@ def _find_changed_settings(thing: Any, settings: dict[str, Any]) -> set[str]:
     before = _OBJECTS.get(id(thing))
     if before is None or before.refer() is not thing:
         return set()
-    counters = tuple(CHANGED_SETTINGS.get(type(thing), ()))
-    inner = tuple(f"{name}." for name in counters)
-    changed = find_differences(before.settings, settings)
-    return {name for name in changed if name not in counters and not name.startswith(inner)}
+    counters = CHANGED_SETTINGS.get(type(thing), ())
+    return {*find_differences(before.settings, settings, counters)}

@@ -196,7 +196,8 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
-        worlds = [self._worlds.get_or_make(i, make_single_environment) for i in range(n)]
+        get = self._worlds.get_or_make  # once: a module is slow to give it
+        worlds = [get(i, make_single_environment) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
         for _ in self._iterate_steps_of_episodes(act, worlds, diaries, seed):
             pass
