@@ -82,6 +82,14 @@ def is_within_numeric_range(points: Float[np.ndarray, "n d"], box: Box) -> Bool[
     return np.all((points >= least) & (points <= largest), axis=1)
 
 
+def choose_length_unit(*points: Float[Array, "_ d"]) -> Float[Array, ""]:
+    """A power of two in which squared distances of points fit float32, mostly 1."""
+    finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in points]
+    largest = jnp.max(jnp.stack([jnp.max(rows, initial=0.0) for rows in finite]))
+    usual = (largest == 0) | ((largest > 2.0**-30) & (largest < 2.0**50))
+    return jnp.where(usual, 1.0, jnp.ldexp(jnp.float32(1), jnp.frexp(largest)[1]))
+
+
 def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
     """Values of NumPy, JAX or any other kind as an array of real numbers; a `ValueError`, which
     begins with `error_start` and the name, where they are none or no array.

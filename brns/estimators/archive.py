@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
+from brns.core.box import choose_length_unit
 from brns.core.population import concatenate_populations, take_rows
 from brns.estimators.neighbours import References, nearest_squared_distances
 
@@ -207,16 +208,6 @@ def _is_finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     return jnp.all(jnp.isfinite(descriptors), axis=1)
 
 
-def _choose_length_unit(
-    queries: Float[Array, "n d"], points: Float[Array, "m d"]
-) -> Float[Array, ""]:
-    """A power of two in which squared distances fit float32, mostly 1."""
-    finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in (queries, points)]
-    largest = jnp.maximum(jnp.max(finite[0], initial=0.0), jnp.max(finite[1], initial=0.0))
-    usual = (largest == 0) | ((largest > 2.0**-30) & (largest < 2.0**50))
-    return jnp.where(usual, 1.0, jnp.ldexp(jnp.float32(1), jnp.frexp(largest)[1]))
-
-
 def _is_valid(population: Population) -> Bool[Array, " n"]:
     return _is_finite(population.descriptor) & ~population.failed
 
@@ -231,7 +222,7 @@ def _compute_sparseness(
     references = References(population.descriptor, living)
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
-    unit = _choose_length_unit(descriptors, references.point)
+    unit = choose_length_unit(descriptors, references.point)
     references = references._replace(point=references.point / unit)
     distances = unit * jnp.sqrt(nearest_squared_distances(descriptors / unit, references, k + 1))
     itself = (distances[:, :1] == 0) & jnp.any(living)

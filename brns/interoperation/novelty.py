@@ -105,8 +105,9 @@ class Novelty:
         if isinstance(self.estimator, PopulationKNN):
             self.estimator.check_size(len(living))
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
-        novelty = _score_replacing_infinity(self.estimator, state, self.space, *batch)
-        novelty = np.array(novelty)[: len(rows)]
+        novelty = np.array(_score(self.estimator, state, *batch))[: len(rows)]
+        low, high = np.asarray(self.space.low, float), np.asarray(self.space.high, float)
+        novelty[np.isposinf(novelty)] = np.linalg.norm(high - low)
         if np.isnan(novelty).any():
             raise ValueError(
                 f"the estimator gave {np.isnan(novelty).sum()} of {len(rows)} behaviors a novelty "
@@ -254,14 +255,11 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 
 
 @eqx.filter_jit
-def _score_replacing_infinity(
-    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, numbers: Any
+def _score(
+    estimator: Any, state: PyTree, rows: Any, living: Any, numbers: Any
 ) -> Float[Array, " n"]:
-    novelty = score_novelty(
-        estimator, state, jnp.asarray(rows), _as_population_with_padding_failed(living, numbers)
-    )
-    diagonal = jnp.linalg.norm(space.high - space.low)
-    return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
+    population = _as_population_with_padding_failed(living, numbers)
+    return score_novelty(estimator, state, jnp.asarray(rows), population)
 
 
 @eqx.filter_jit

@@ -7,6 +7,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Population
+from brns.core.box import choose_length_unit
 
 
 class Elitist(eqx.Module):
@@ -61,7 +62,8 @@ class LocalCompetition(eqx.Module):
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """The rows of the survivors; see `brns.core.Selection`."""
-        squared = jnp.sum((population.descriptor[:, None] - population.descriptor) ** 2, axis=2)
+        point = population.descriptor / choose_length_unit(population.descriptor)
+        squared = jnp.sum((point[:, None] - point) ** 2, axis=2)
         squared = jnp.where(population.failed, jnp.inf, squared)  # they are nobody's rivals
         near = jnp.argsort(squared.at[jnp.diag_indices(len(squared))].set(-1.0), axis=1)
         rivals = near[:, 1 : self.k + 1]

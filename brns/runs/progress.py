@@ -101,7 +101,7 @@ class Bar:
     def show(self, saved: Sequence[Any]) -> None:
         """Show a generation of all seeds: mean coverage, what is new, and all solutions so far."""
         rows, record = [each.row for each in saved], saved[0].record
-        total, number, now = record.planned_generations, rows[0].generation, time.monotonic()
+        total, number = record.planned_generations, rows[0].generation
         self.place = record.path if len(saved) == 1 else record.path.parent
         if self.untold:
             text = f"Kept in {self.place} until Python ends; give out= to keep it."
@@ -116,19 +116,27 @@ class Bar:
         summary = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
         rate = "" if task.speed is None else f"{task.speed:.1f}/s"
         self.update(completed=number, summary=summary, rate=rate)
-        if number and now >= self.logged + LOGGED_EVERY:
-            self.logged = now
-            if task.speed:
-                left = datetime.timedelta(seconds=task.time_remaining or 0)
-                summary += f", {task.speed:.3g}/s, {left} left"
-            LOG.info("generation %d of %d: %s", number, total, summary)
+        if number:
+            self.log(f"generation {number} of {total}: {summary}")
+
+    def log(self, text: str) -> None:
+        """Log `text`, the speed and the time left, where the last line is half a minute old."""
+        (task,) = self.progress.tasks
+        if (now := time.monotonic()) < self.logged + LOGGED_EVERY:
+            return
+        self.logged = now
+        if task.speed:
+            left = datetime.timedelta(seconds=task.time_remaining or 0)
+            text += f", {task.speed:.3g}/s, {left} left"
+        LOG.info("%s", text)
 
 
 def show_progress_of(
     things: Iterable[Thing], title: str, total: int, visible: bool = True
 ) -> Iterator[Thing]:
-    """Hand on things, and show how many of them are done, where a run would show its bar."""
+    """Hand on things, and show and log how many of them are done, as a run does."""
     with Bar(title, total, visible=visible) as bar:
-        for thing in things:
+        for done, thing in enumerate(things, start=1):
             yield thing
             bar.update(advance=1)
+            bar.log(f"{title}: {done} of {total}")

@@ -42,15 +42,21 @@ def test_it_says_what_the_pure_functions_say():
     assert repr(novelty).endswith("seed=3, 52 behaviors of 2 dimensions in 4 batches)")
 
 
-def test_an_archive_says_how_novel_behaviors_are_given_all_that_were_learned():
+@pytest.mark.parametrize("unit", [1.0, 2.0**90, 2.0**-90])  # whose squares float32 lacks
+def test_an_archive_says_how_novel_behaviors_are_given_all_that_were_learned(unit):
     """On a line at 0, 1, 3 and then 10, 12 of another number of rows: all five are neighbours."""
-    novelty = Novelty(brns.ArchiveKNN(k=2, additions=1, capacity=9), Box([0.0], [20.0]))
-    assert novelty.score([[4.0]]) == 20  # nothing was learned: as far as the space is large
-    novelty.learn([[0], [1], [3]])
-    novelty.learn([[10], [12]])
+    space = Box([0.0, 0.0], [12 * unit, 16 * unit])
+    novelty = Novelty(brns.ArchiveKNN(k=2, additions=1, capacity=9), space)
+
+    def line(*places):
+        return unit * np.stack([places, np.zeros(len(places))], axis=1)
+
+    assert novelty.score(line(4)) / unit == 20  # nothing was learned: as far as the space is large
+    novelty.learn(line(0, 1, 3))
+    novelty.learn(line(10, 12))
     # 0.5 and 2.5; 4 and 5; of one that was learned itself at 0, and 2 more.
-    assert novelty.score([[0.5], [5.5], [3.0]]).tolist() == [0.5, 3.5, 1.0]
-    assert novelty.score([[18.0]], population=[[18.0], [19.0]]).tolist() == [3.5]
+    assert (novelty.score(line(0.5, 5.5, 3)) / unit).tolist() == [0.5, 3.5, 1.0]
+    assert novelty.score(line(18), population=line(18, 19)) / unit == 3.5
 
 
 @pytest.mark.parametrize("estimator", [COUNTS, brns.ExactRecognition(size=16), ARCHIVE])
@@ -59,10 +65,10 @@ def test_batches_of_few_sizes_are_compiled_and_the_rest_of_them_changes_nothing(
     novelty.learn(BATCHES[0])
     scores = novelty.score(BATCHES[1])
     novelty.score(BATCHES[1][:1])  # one row has a program of its own
-    programs = interoperation._score_replacing_infinity._cached._cache_size()
+    programs = interoperation._score._cached._cache_size()
     for rows in (slice(0, 1), slice(0, 7), slice(3, 13)):
         assert_allclose(novelty.score(BATCHES[1][rows]), scores[rows], rtol=1e-5)
-    assert interoperation._score_replacing_infinity._cached._cache_size() == programs
+    assert interoperation._score._cached._cache_size() == programs
     assert novelty.learned == 13
 
 
