@@ -36,15 +36,13 @@ METHODS = {
     "recognition": brns.BehaviorRecognition(),
     "archive": brns.ArchiveKNN(),
 }
-MORE = {"counts, half cones": brns.VisitCounts(cones=0.5)}
-SHOWN = METHODS | MORE
 TEXT = """# Many dimensions
 
 What each novelty covers of the space in which behaviors are described, in percent of 3,000 cells: a
 tessellation of what the four defaults evaluated with another seed. Beside it the cells of the
-plane, where a world has an oracle that counts them. *Half cones* is `VisitCounts(cones=0.5)`.
-Default mixture of operators; mean ± standard deviation over seeds. *Bold*: more than the archive,
-*italic*: less, by Wilcoxon's signed ranks over seeds, exact, corrected over the table by Holm.
+plane, where a world has an oracle that counts them. Default mixture of operators; mean ± standard
+deviation over seeds. *Bold*: more than the archive, *italic*: less, by Wilcoxon's signed ranks over
+seeds, exact, corrected over the table by Holm.
 """
 TOLD = """# Seen from unseen
 
@@ -131,7 +129,7 @@ def evaluated(search: brns.NoveltySearch, generations: int, key: Key[Array, ""])
 def run(name: str, method: str, seed: int) -> tuple[np.ndarray, float, float]:
     """Behaviors `(n, d)`, the share of the oracle's cells (NaN without one), seconds of CPU."""
     there = WORLDS[name]
-    search = brns.NoveltySearch(there.task, SHOWN[method])
+    search = brns.NoveltySearch(there.task, METHODS[method])
     began = time.process_time()
     parts = evaluated(search, there.generations, jax.random.key(seed))
     genotypes, descriptors = (
@@ -153,7 +151,7 @@ def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = list(read_csv(path))
     there = {(row["world"], row["method"], int(row["seed"])) for row in rows}
     for name in WORLDS:
-        jobs = [job for job in itertools.product([name], SHOWN, range(seeds)) if job not in there]
+        jobs = [job for job in itertools.product([name], METHODS, range(seeds)) if job not in there]
         if not jobs:
             continue
         pool = np.concatenate([run(name, method, POOL)[0] for method in METHODS])
@@ -183,12 +181,12 @@ def spread(values: np.ndarray) -> str:
 def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
     """The table of a column: worlds by methods."""
     values = {}
-    for name, method in itertools.product(WORLDS, SHOWN):
+    for name, method in itertools.product(WORLDS, METHODS):
         chosen = [row for row in rows if (row["world"], row["method"]) == (name, method)]
         by_seed = {int(row["seed"]): float(row[column]) for row in chosen}
         values[name, method] = np.array([by_seed[seed] for seed in range(seeds)])
     worlds = [name for name in WORLDS if np.isfinite(values[name, "archive"]).all()]
-    places = [place for place in itertools.product(worlds, SHOWN) if place[1] != "archive"]
+    places = [place for place in itertools.product(worlds, METHODS) if place[1] != "archive"]
     tests = [
         significance.compare_paired(values[place], values[place[0], "archive"]) for place in places
     ]
@@ -196,10 +194,10 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
     verdicts = {}
     for place, test in zip(places, significance.correct_differences(tests), strict=True):
         verdicts[place] = marks.get(test.verdict, "")
-    lines = [["world", "half", *SHOWN]]
+    lines = [["world", "half", *METHODS]]
     for name in worlds:
         line = [name, WORLDS[name].split]
-        for method in SHOWN:
+        for method in METHODS:
             mark = verdicts.get((name, method), "")
             line.append(f"{mark}{spread(values[name, method])}{mark}")
         lines.append(line)
@@ -250,7 +248,7 @@ def tell(
 
 
 def telling() -> str:
-    methods = SHOWN | {"k-NN": brns.ArchiveKNN()}
+    methods: dict[str, Any] = METHODS | {"k-NN": brns.ArchiveKNN()}
     del methods["archive"]
     lines = [["dimensions", "clusters, cosine", "learned", "half", *methods]]
     cases = [
@@ -282,7 +280,7 @@ def main() -> None:
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     rows = measure(asked.seeds, asked.out.with_suffix(".csv"))
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
-    tests = len(WORLDS) * (len(SHOWN) - 1)
+    tests = len(WORLDS) * (len(METHODS) - 1)
     enough = significance.count_seeds_needed(tests)
     few = f"{asked.seeds} seeds are too few to test; {enough} are enough."
     blocks = [

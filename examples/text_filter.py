@@ -5,7 +5,7 @@
 A stream of 2,000 sentences, of which the largest of 40 topics has 883 and the smallest one. The
 embedding is a stand-in without a model. `1 / novelty - 1` are effective visits: a sentence that was
 evaluated has at least 1 for ever. So below 1 is what is less familiar than that; below 0.5 is a
-fifth of this stream. With `cones=0.5` topics are told better than by the default.
+fifth of this stream.
 """
 
 import zlib
@@ -42,7 +42,7 @@ def main(batch=50):
     sizes = 1 / np.arange(1, 41) ** 1.5
     topics = random.choice(40, 2000, p=sizes / sizes.sum())
     embeddings = embed([write(topic, random) for topic in topics])
-    novelty, evaluated = brns.Novelty(brns.VisitCounts(cones=0.5), BOX), []
+    novelty, evaluated = brns.Novelty(brns.VisitCounts(), BOX), []
     for first in range(0, len(topics), batch):
         rows = np.arange(first, first + batch)
         visits = 1 / novelty.score(embeddings[rows]) - 1

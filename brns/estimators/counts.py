@@ -1,5 +1,6 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,7 +26,9 @@ from brns.estimators.features import (
 
 GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
-FEW = 4  # dimensions; in more, some grids have cones as cells
+FEW = 4  # dimensions; in more, half of the grids have cones as cells
+MANY = 6.0  # directions in which founders spread; in more, cones weigh as much as boxes
+LIGHT = 1 / 8  # what they weigh else
 DIRECTIONS = 256  # random directions at most, which the grids share
 FULL = 512  # dimensions, beyond which a direction has only some of the coordinates
 UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
@@ -83,9 +86,9 @@ class VisitCounts(eqx.Module):
     r"""Count-based novelty: a power mean, over random hashed grids of many cell sizes, of
     1/sqrt(1 + visits).
 
-    $M(b) = \left( \frac{1}{T} \sum_{i=1}^{T} 1 / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the
-    visits to the cell of b in grid i. $1 / M - 1$ are the `effective_visits`: N where all grids
-    count N.
+    $M(b) = \left( \sum_{i=1}^{T} w_i / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the visits to the
+    cell of b in grid i, and weights w of sum 1. $1 / M - 1$ are the `effective_visits`: N where all
+    grids count N.
 
     A grid lies over all dimensions of a behavior, or over `grid_dims` of them, drawn at random;
     every other grid over random directions instead, which are at right angles where there are
@@ -94,10 +97,12 @@ class VisitCounts(eqx.Module):
     size is some .03 to .6 of k times the spread of behaviors along an axis. So sizes begin at .03
     of it, and lie evenly on a logarithmic axis: of five of eight grids for the spread of uniform
     behaviors in the box, of two for the founders', of one for the geometric mean of both. A grid
-    too fine or too coarse to tell behaviors apart tells all the same and changes no rank. In more
-    than four dimensions a share of the grids, `cones`, has cones as cells: which of 16 random
+    too fine or too coarse to tell behaviors apart tells all the same and changes no rank.
+
+    In more than four dimensions half of the grids have cones as cells: which of 16 random
     directions a behavior lies most along, for two to four sets of directions. Cones tell clusters
-    of embeddings, whose distances are all alike.
+    of embeddings, whose distances are all alike. Where founders spread in more than six directions
+    (`Frame.directions`), a cone weighs as much as a box; in fewer, such as along paths, 1/8.
 
     Counts only grow and the function of them only falls, so that the novelty of a fixed behavior
     never rises, not by a bit: descriptors are rounded to $2^{-21}$ of half the box, sums are of
@@ -130,9 +135,10 @@ class VisitCounts(eqx.Module):
     cell_sizes: tuple[float, float] = (0.0175, 6.0)
     """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
     Where founders fill less than the box, three of eight grids are finer"""
-    cones: float = 0.125
-    """the share of grids that have cones as cells, in more than four dimensions; 0.5 tells clusters
-    of embeddings better (AUC 0.98 for 0.89), but some searches stay near their founders"""
+    cones: float | None = None
+    """the weight of the half of the grids that have cones as cells, in more than four dimensions:
+    a power of two up to 1, or 0, with which there are none; by default 1 where founders spread in
+    more than six directions, and 1/8 else"""
 
     def __check_init__(self):
         check_setting_types(self)
@@ -146,7 +152,11 @@ class VisitCounts(eqx.Module):
                 "a power of two, and grids x rows below 2^31",
             ),
             grid_dims=(1 <= self.grid_dims <= DIRECTIONS, f"from 1 to {DIRECTIONS}"),
-            cones=(0 <= self.cones <= 0.9, "from 0 to 0.9"),
+            cones=(
+                self.cones in (None, 0)
+                or (0 < self.cones <= 1 and math.frexp(self.cones)[0] == 0.5),
+                "a power of two up to 1, 0, or None",
+            ),
             cell_sizes=(
                 finest >= 1e-6 and finest * self.grid_dims <= coarsest <= 1e6,
                 "1e-6 <= finest, and finest x grid_dims <= coarsest <= 1e6",
@@ -159,7 +169,7 @@ class VisitCounts(eqx.Module):
         d = space.dimension
         axes = min(d, self.grid_dims)
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
-        cones = int(total * self.cones) if d > FEW else 0
+        cones = total // 2 if d > FEW and self.cones != 0 else 0
         direction = _draw_integer_directions(turn, d)
         directions = direction.shape[0] * direction.shape[2]
         turns = max(1, directions // d)
@@ -295,8 +305,21 @@ class VisitCounts(eqx.Module):
         table = _tabulate_rarity(len(visits))
         bins = (bits >> (23 - MANTISSA)) - (127 << MANTISSA)
         roots = jnp.asarray(table).at[bins].get(mode="promise_in_bounds")
-        total = jnp.sum(roots, axis=0, dtype=jnp.int32).astype(jnp.float32)
-        return jnp.minimum(total / np.float32(len(visits) * table[0]), 1.0) ** 2
+        cones = len(state.grids.cones.axis)
+        boxes = len(visits) - cones
+        # A power of two: products are exact, and sums in float32 never rise where their parts fall.
+        weight = self._weigh_cones(state.frame)
+        total, by_cones = (
+            jnp.sum(part, axis=0, dtype=jnp.int32).astype(jnp.float32)
+            for part in (roots[:boxes], roots[boxes:])
+        )
+        mean = (total + weight * by_cones) / (np.float32(table[0]) * (boxes + weight * cones))
+        return jnp.minimum(mean, 1.0) ** 2
+
+    def _weigh_cones(self, frame: Frame) -> Float[Array, ""]:
+        if self.cones is not None:
+            return jnp.float32(self.cones)
+        return jnp.where(frame.directions > MANY, 1.0, LIGHT)
 
     def _add_new_visits(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""

@@ -18,6 +18,7 @@ NARROW = 1 / 16  # of half the box; a narrower scale may be too narrow, and long
 # below 1 there are more long waves than short ones: on the arm the box's scale needs them more
 LONGER = 0.7
 LEAST = 3e-6  # of half the box, the narrowest scale
+SAMPLE = 64  # founders, the first ones, of which the directions are counted
 FAR = 4.0  # half boxes from the box's center; founders beyond are outliers where they are few
 
 
@@ -33,15 +34,16 @@ class Frame(NamedTuple):
     """what is mapped to 1, in units of half the box; one number for all dimensions"""
     wide: Float[Array, ""]
     """1, or how many times the scale the longest waves are longer than else"""
+    directions: Float[Array, ""]
+    """in how many founders spread: their participation ratio; 0 for the box"""
     placed: Bool[Array, ""]
     """whether center and scale were taken from founders"""
 
 
 def frame_from_box(space: Box) -> Frame:
     """The box itself: [-1, 1] in every dimension."""
-    return Frame(
-        space, (space.low + space.high) / 2, jnp.ones(()), jnp.ones(()), jnp.zeros((), bool)
-    )
+    center, one = (space.low + space.high) / 2, jnp.ones(())
+    return Frame(space, center, one, one, jnp.zeros(()), jnp.zeros((), bool))
 
 
 def fit_frame_to_founders_once(frame: Frame, population: Population) -> Frame:
@@ -65,10 +67,23 @@ def fit_frame_to_founders_once(frame: Frame, population: Population) -> Frame:
     center = _sum_rows(jnp.where(counts, population.descriptor, 0.0)) / number
     away = jnp.where(counts, (population.descriptor - center) / half, 0.0)
     scale = jnp.maximum(3 * jnp.sqrt(jnp.sum(_sum_rows(away**2)) / away.shape[1] / number), LEAST)
-    from_founders = Frame(
-        frame.space, center, scale, jnp.maximum(NARROW / scale, 1.0), jnp.ones((), bool)
-    )
+    wide, directions = jnp.maximum(NARROW / scale, 1.0), _count_directions(away, counts)
+    from_founders = Frame(frame.space, center, scale, wide, directions, jnp.ones((), bool))
     return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, from_founders)
+
+
+def _count_directions(points: Float[Array, "n d"], counts: Bool[Array, "n 1"]) -> Float[Array, ""]:
+    r"""The participation ratio of the covariance of points around 0, $(\mathrm{tr}\,C)^2 /
+    \mathrm{tr}\,C^2$: of d directions of equal variance d. Rows that do not count are zeros.
+
+    Of n points $1 / n$ is taken off its inverse, by which few points seem to fill fewer.
+    """
+    missing = max(0, SAMPLE - len(points))
+    sample = jnp.pad(points[:SAMPLE], ((0, missing), (0, 0)))
+    gram = jnp.matmul(sample, sample.T, precision="highest")
+    inverse = jnp.sum(gram**2) / jnp.maximum(jnp.trace(gram) ** 2, 1e-30)
+    chance = 1 / jnp.maximum(jnp.sum(counts[:SAMPLE]), 1)
+    return jnp.where(inverse > 0, 1 / jnp.maximum(inverse - chance, 1e-3), 0.0)
 
 
 def _sum_rows(rows: Float[Array, "n d"]) -> Float[Array, " d"]:

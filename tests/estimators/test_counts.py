@@ -48,14 +48,18 @@ def test_visits_by_hand():
     assert_allclose(visits(FINE, state, [often, once, never]), [expected, expected, 0], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("cones", "boxes"), [(0.125, 14), (0.5, 8)])
-def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, boxes):
-    """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here,
-    no hashes."""
-    d, generator = 40, np.random.default_rng(40)
+@pytest.mark.parametrize(
+    ("cones", "many", "weight"), [(None, 8, 1), (None, 3, 1 / 8), (0.5, 8, 0.5)]
+)
+def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, many, weight):
+    """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no
+    hashes; founders spread in many directions."""
+    d, boxes, generator = 40, 8, np.random.default_rng(40)
     estimator = VisitCounts(16, 2**20, 3, cell_sizes=(0.01, 6.0), cones=cones)
     box = Box(np.zeros(d), np.full(d, 600.0))
-    seen, probes = generator.uniform(200, 300, (60, d)), generator.uniform(0, 600, (40, d))
+    spread_along = np.where(np.arange(d) < many, 50, 0.1)
+    seen = 250 + spread_along * generator.uniform(-1, 1, (60, d))
+    probes = generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
     center, spread = seen.mean(0), np.sqrt(seen.var(0).mean()) / 300
     narrow = spread * np.sqrt(3)  # of a uniform box's
@@ -80,7 +84,8 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, boxes)
         phi = np.eye(row.max() + 1)[row]
         a = np.eye(len(phi[0])) + phi[:60].T @ phi[:60]
         remaining.append(np.sum(phi[60:] * np.linalg.solve(a, phi[60:].T).T, axis=1))
-    expected = np.mean(np.sqrt(remaining), axis=0) ** 2
+    weights = np.repeat([1, weight], 8)
+    expected = np.average(np.sqrt(remaining), axis=0, weights=weights) ** 2
     assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
 
 

@@ -65,6 +65,23 @@ def test_a_founder_far_from_the_box_changes_nothing_unless_most_are():
     assert (np.asarray(frames[2].center) > 1e5).all()
 
 
+@pytest.mark.parametrize("number", [10, 100, 2000])
+@pytest.mark.parametrize("directions", [1, 4, 30])
+def test_founders_tell_in_how_many_directions_they_spread(number, directions):
+    """The participation ratio of as many equal variances, in turned axes of another unit each."""
+    found, d = [], 60
+    space = Box(np.zeros(d), np.geomspace(1.0, 1e6, d))
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        turned = np.linalg.qr(generator.normal(size=(d, d)))[0][:directions]
+        rows = 0.5 + 0.1 * generator.normal(size=(number, directions)) @ turned
+        founders = people(rows * np.asarray(space.high))
+        found.append(fit_frame_to_founders_once(frame_from_box(space), founders).directions)
+    assert_allclose(np.median(found), directions, rtol=0.3)
+    alike = people(np.full((number, d), 0.3))
+    assert fit_frame_to_founders_once(frame_from_box(space), alike).directions < 2
+
+
 @pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
 @pytest.mark.parametrize("estimator", [ExactRecognition(), VisitCounts()], ids=["exact", "counts"])
 def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, deviation, times):
