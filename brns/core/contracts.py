@@ -80,7 +80,7 @@ class NoveltyEstimator(Protocol):
                 their descriptors are a parent's, so that no number is NaN.
 
         Returns:
-            Novelty `(n,)`, finite.
+            Novelty `(n,)`, finite. Below 0, as of a logarithm, it has no eta, which is a ratio.
         """
         ...
 

@@ -130,7 +130,7 @@ def _compute_epsilon_of_record(
     median Q(i, i).
     """
     if not isinstance(search.estimator, Embeds):
-        return float(0.1 * np.median(np.diagonal(q)))
+        return float(0.1 * np.median(np.abs(np.diagonal(q))))
     points = record.column("survivors.descriptor", generations)
     state = record.state(generations[-1], search)
     with use_float32():
@@ -220,7 +220,8 @@ def compute_eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""$\eta(i) = \mathbb{E}_{j > i} [Q(i, j) / Q(i, i)]$ for every i but the last;
     below 1 where novelty fades.
 
-    Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
+    Infinite, or NaN, where Q(i, i) = 0, and NaN where it is less, as of a logarithm. The published
+    code averages all pairs into one number.
 
     Args:
         q: Q(i, j), of which j >= i is read.
@@ -230,7 +231,8 @@ def compute_eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     """
     q = _fill_past_with_infinity(q)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = (q / np.diag(q)[:, None])[:-1]
+        now = np.where(np.diag(q) < 0, np.nan, np.diag(q))
+        ratio = (q / now[:, None])[:-1]
     later = np.triu(np.ones(ratio.shape, bool), 1)
     return np.sum(ratio, axis=1, where=later) / later.sum(axis=1)
 

@@ -112,7 +112,8 @@ def to_dataframe(population: Population, search: NoveltySearch | None = None) ->
     for name, column in population._asdict().items():
         column = np.asarray(column)
         if name == "operator" and search is not None:
-            column = np.array([*search.mutate_as_mixture.descriptions, None], object)[column]
+            names = np.array([*search.mutate_as_mixture.descriptions, None], object)
+            column = names[np.where(column < len(names) - 1, column, -1)]
         if column.ndim == 1:
             columns[name] = column
         else:

@@ -82,13 +82,13 @@ def signature_novelty_distance_to_uniform_of_record(record: Record) -> Float[np.
         record: the run, whose behaviors are planar paths.
 
     Returns:
-        From 0 to 1, from generation 0 on; NaN where nobody is novel.
+        From 0 to 1, from generation 0 on; NaN where nobody is novel, or some novelty below 0.
     """
     box = make_signature_space(record.behavior_space)
     novelties = record.column("survivors.novelty")
     distances = np.full(len(novelties), np.nan)
     for g, paths in enumerate(record.column("survivors.descriptor")):
-        if novelties[g].any():
+        if novelties[g].any() and novelties[g].min() >= 0:
             distances[g] = distance_to_uniform_of_values(
                 compute_path_signatures(paths), novelties[g], box, GRID
             )

@@ -10,6 +10,8 @@ from brns.metrics.recorded import Record, read_valid_column_by_generation
 
 SATURATED = 0.05
 """chosen in the tuning half of the suite: results/saturation.md"""
+LEAST = 20
+"""generations, before which nothing is said: the first step may be rare"""
 GRIDS, ROWS = 16, 4096
 PITCHES = (1e-3, 0.5)
 """the finest and the coarsest, of half the box"""
@@ -85,7 +87,7 @@ def saturated(saved: Any) -> bool:
     """Whether a run has stopped finding, for `brns.run(..., until=brns.saturated)`.
 
     So it is when, of the places it has visited, less than 5 % were first visited in the last half
-    of its generations. Rooms behind a door that is not found yet are not seen coming.
+    of its generations, 20 at least. Rooms behind a door that is not found yet are not seen coming.
 
     Args:
         saved: the run's newest generation.
@@ -93,4 +95,4 @@ def saturated(saved: Any) -> bool:
     Returns:
         True where the run may end.
     """
-    return saved.row.new < SATURATED
+    return saved.row.generation >= LEAST and saved.row.new < SATURATED

@@ -64,9 +64,13 @@ def compare_paired(ours: Values, theirs: Values) -> Difference:
     known = ~(np.isnan(ours) | np.isnan(theirs))
     ours, theirs = ours[known], theirs[known]
     n = len(ours)
-    differs = ours != theirs
-    difference = ours[differs] - theirs[differs]
-    effect = float(np.mean((ours > theirs) + 0.5 * ~differs)) if n else 0.5
+    with np.errstate(invalid="ignore"):
+        difference = np.where(ours == theirs, 0.0, ours - theirs)
+    values = np.abs(np.concatenate([ours, theirs]))
+    unit = np.max(values, where=np.isfinite(values), initial=0.0) or 1.0
+    difference = np.round(difference / unit, 12)  # equal ones stay equal, such as of k / 36
+    effect = float(np.mean((difference > 0) + 0.5 * (difference == 0))) if n else 0.5
+    difference = difference[difference != 0]
     ranks = np.rint(2 * rankdata(np.abs(difference))).astype(int)  # twice, so that they are whole
     total = int(np.sum(np.sign(difference) * ranks))
     if total * (effect - 0.5) <= 0:

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as score_elites
-from brns.metrics.recorded import read_valid_column_by_generation, require_states
+from brns.metrics.recorded import require_states
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.pictures.records import (
     Runs,
@@ -227,10 +227,12 @@ def _find_common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
 def _make_series(
     label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
 ) -> Series:
-    sizes = [len(rows) for rows in read_valid_column_by_generation(runs[0], "id")]
     at = np.array(generations, int)
+    spent = np.mean(
+        [record.to_dataframe()["evaluations"].to_numpy()[at] for record in runs], axis=0
+    )
     seeds = tuple(record.seed for record in runs)
-    return Series(label, seeds, at, np.cumsum(sizes)[at], values)
+    return Series(label, seeds, at, spent.round().astype(int), values)
 
 
 def gather_three_q_rows(records: Runs) -> Curves:

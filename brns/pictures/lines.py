@@ -1,5 +1,6 @@
 """Lines over the seeds of a run: their middles and bands, and their names at their ends."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -43,14 +44,14 @@ def compute_and_describe_bands(
 
     All groups have their median and quartiles where the deviation would reach below 0 in a group
     without values below 0, or above the most that there can be; and where these are asked for, as a
-    logarithmic axis does.
+    logarithmic axis does. Seeds without a value, which is NaN, do not count there.
     """
     several = any(len(values) > 1 for values in groups)
     deviations = []
     for values in groups:
-        mean = values.mean(axis=0)
-        deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-        deviations.append(np.stack([mean, mean - deviation, mean + deviation]))
+        known = np.ma.masked_invalid(values)
+        mean, deviation = known.mean(axis=0), known.std(axis=0, ddof=1).filled(0.0)
+        deviations.append(np.ma.stack([mean, mean - deviation, mean + deviation]).filled(np.nan))
     beyond = any(
         ((band < 0).any() and not (values < 0).any()) or (most is not None and (band > most).any())
         for band, values in zip(deviations, groups, strict=True)
@@ -60,7 +61,8 @@ def compute_and_describe_bands(
     numbers = {len(values) for values in groups}
     seeds = f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
     if beyond or quartiles:
-        ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
+        with warnings.catch_warnings(action="ignore"):  # of columns that have no value
+            ends = [np.nanquantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
         return Bands(ends, f"median and quartiles, {seeds}")
     return Bands(deviations, f"mean ± deviation, {seeds}")
 
@@ -87,7 +89,7 @@ def draw_line_with_band(
     ax.set_facecolor("white")
     middle, low, high = band
     style: dict[str, Any] = make_line_style(look, compute_size_factor(ax)) | {
-        "markevery": (MARKS * place, MARKS)
+        "markevery": (MARKS * place, MARKS) if np.isfinite(middle).any() else None
     }
     ax.plot(x, middle, label=label, clip_on=False, **style)  # a line at 0 shows above the axis
     ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
-from brns.metrics.recorded import read_valid_column_by_generation
+from brns.metrics.recorded import read_all_evaluated
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
 from brns.pictures.records import (
@@ -93,15 +93,15 @@ def write_individual_movie(
 
 def find_genotype_by_id_or_best(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     """The genotype of an individual by its id, or of the best, as `write_individual_movie` says."""
-    names = ("born", "descriptor", "fitness")
-    born, behaviors, fitness = (
-        np.concatenate(read_valid_column_by_generation(record, name)) for name in names
-    )
+    columns = read_all_evaluated(record, ("born", "descriptor", "fitness", "failed"))
+    born = columns["born"]
     if individual == "best":
         world = find_scene(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
-        reach = np.linalg.norm(world.project_to_plane(behaviors) - middle, axis=1)
-        individual = int(np.lexsort((reach, fitness))[-1])  # row i is the individual with id i
+        places = world.project_to_plane(columns["descriptor"])
+        reach = np.linalg.norm(places - middle, axis=1)
+        order = np.lexsort((reach, columns["fitness"], ~columns["failed"]))
+        individual = int(order[-1])  # row i is the individual with id i
     if individual not in range(len(born)):
         raise ValueError(f"{record.path} has individuals 0 to {len(born) - 1}; got {individual}")
     return record.genotypes(np.array([individual]), born[[individual]])[0]

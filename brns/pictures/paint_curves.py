@@ -49,7 +49,8 @@ def paint_curves(
         # Where all is 0 there is no scale to choose.
         nothing = not any(line.values.any() for line in curves.series)
         most = 1.0 if nothing else curves.most
-        ax.set_ylim(0, None if most is None else 1.03 * most)
+        if not any((line.values < 0).any() for line in curves.series):
+            ax.set_ylim(0, None if most is None else 1.03 * most)
     if curves.quantity.startswith("share"):
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
 

@@ -127,10 +127,13 @@ def pick_evenly(first: int, last: int, count: int) -> list[int]:
     return np.unique(np.linspace(first, last, count).round().astype(int)).tolist()
 
 
-def find_latest_generations_with_states(record: Record, moments: Sequence[int]) -> list[int]:
-    """The last generation until each of these moments whose state is kept."""
-    stored = np.array(record.generations_with_states)
-    return stored[(np.searchsorted(stored, moments, "right") - 1).clip(0)].tolist()
+def find_latest_generations_with_states(record: Record, moments: Sequence[int]) -> list[int | None]:
+    """The last generation until each of these moments whose state is kept; None before the first,
+    which a fork has where it begins.
+    """
+    stored = record.generations_with_states
+    rows = np.searchsorted(stored, moments, "right").tolist()
+    return [stored[row - 1] if row else None for row in rows]
 
 
 def explain_figures_omitted_without_search(records: Iterable[Record]) -> str:

@@ -309,9 +309,9 @@ class Record:
     @property
     def failures(self) -> list[Failure]:
         """Who could not be evaluated, generation after generation; `failed/` holds them."""
-        failures = []
+        failures, last = [], self.last_generation
         for number in self.store.list_generations("failed"):
-            if number > self.last_generation:  # of a generation that was not saved
+            if number > last:  # of a generation that was not saved
                 break
             table = self.arrays("failed", number)
             columns = (table[name] for name in ("id", "genotype", "key", "text"))

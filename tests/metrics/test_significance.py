@@ -52,6 +52,15 @@ def test_p_is_exact_whatever_the_ties(difference):
     )
 
 
+def test_shares_tie_where_their_counts_do():
+    """In float64 20/36 - 18/36 and 32/36 - 30/36 differ by their rounding."""
+    theirs, ours = [18, 32, 22, 31, 25, 30, 30, 28], [20, 30, 25, 32, 27, 33, 33, 29]
+    ours, theirs = np.array(ours, float), np.array(theirs, float)
+    shares = compare_paired(ours / 36, theirs / 36)
+    assert shares == compare_paired(ours, theirs)
+    assert shares.p == 0.0546875
+
+
 def test_a_seed_that_never_solved_it_is_later_than_all_others():
     never, theirs = float("inf"), [5.0, 7.0]
     assert compare_paired([never, never, 9.0], [never, *theirs]) == compare_paired(

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import brns
 from brns import Record
 from brns.pictures import movie
+from brns.pictures.records import find_latest_generations_with_states
 
 
 def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
@@ -32,6 +34,12 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     assert [shown.living.generation for shown in drawn[7:]] == [0, 3, 6]
     behaviors = maze.column("survivors.descriptor", [3])[0]
     np.testing.assert_array_equal(drawn[8].living.descriptor, behaviors)
+
+
+def test_a_fork_has_no_map_before_its_first_state(maze, tmp_path):
+    brns.fork(maze.path, 4, out=tmp_path / "fork", generations=5)
+    (forked,) = brns.resume(tmp_path / "fork", progress=False)
+    assert find_latest_generations_with_states(forked, [0, 3, 4, 5]) == [None, None, 4, 5]
 
 
 def test_what_no_movie_can_be_made_of(maze, tmp_path, monkeypatch):

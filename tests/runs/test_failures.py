@@ -21,7 +21,10 @@ from brns.core import Population
 from brns.core.failures import replace_failed_survivors
 from brns.core.population import concatenate_populations
 from brns.metrics.measures import summarize_run, summarize_seeds
+from brns.metrics.recorded import read_all_evaluated
 from brns.operators.selection import Elitist, Generational
+from brns.pictures import gather_curves, movie
+from brns.pictures.report import page
 from brns.tasks.chunked import Chunked
 
 FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.VisitCounts(grids=8))
@@ -201,3 +204,22 @@ class Rare(HostIdentity):
     def evaluate(self, genotypes, key):
         failed = np.asarray(genotypes)[:, 0] > 0.93
         return super().evaluate(genotypes, key)._replace(failed=failed)
+
+
+def test_pictures_know_who_failed(record):
+    """Ids are rows of all who were born; evaluations count those who failed."""
+    everyone = read_all_evaluated(record, ("born", "descriptor", "fitness", "failed"))
+    alive = np.flatnonzero(~everyone["failed"])
+    for i in alive[[0, -1]]:
+        (genotype,) = record.genotypes(np.array([i]), everyone["born"][[i]])
+        assert_array_equal(movie.find_genotype_by_id_or_best(record, int(i)), genotype)
+    best = movie.find_genotype_by_id_or_best(record, "best")
+    fitness = record.search.task.evaluate(best[None], jax.random.key(0)).fitness[0]
+    assert fitness == everyone["fitness"][alive].max()
+    (series,) = gather_curves.gather_survivors_age([record]).series
+    assert_array_equal(series.evaluations, record.to_dataframe()["evaluations"])
+    sound = replace(record.search, task=HostIdentity())
+    (other,) = brns.run(sound, 12, seed=1)
+    rows = page.estimate_and_test_measures({"one": [record, other]})
+    ((failed, _),) = rows["failed"]
+    assert (failed.mean, failed.seeds) == (len(record.failures) / 2, 2)

@@ -116,21 +116,23 @@ def test_environments_are_made_once_for_a_batch_in_each_thread(capfd):
     assert len(made) <= 16 + 2 * (2 + 2)  # both threads may unpickle the task
 
 
-class Beginning(Corridor):
-    """The corridor that begins at 0 whatever the seed."""
+class Unlike(gymnasium.vector.SyncVectorEnv):
+    """Whose worlds begin each with a seed of its own."""
 
     def reset(self, *, seed=None, options=None):
-        return super().reset()
+        return super().reset(seed=range(self.num_envs), options=options)
 
 
 def test_a_vector_form_of_its_own_gives_the_same():
     rows = corridor().genotype_space.uniform(KEY, 9)
-    task = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Beginning] * n), vector=True)
+    task = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Corridor] * n), vector=True)
     for own, other in zip(task.episodes(rows), corridor().episodes(rows), strict=True):
         assert same(own, other)
     fixed = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Corridor] * 4), vector=True)
     with pytest.raises(ValueError, match="4 worlds for 9 individuals"):
         fixed.evaluate(rows, KEY)
+    with pytest.raises(ValueError, match="must begin all worlds alike"):
+        corridor(make_env=lambda n: Unlike([Corridor] * n), vector=True).evaluate(rows, KEY)
     instant = partial(gymnasium.vector.SyncVectorEnv, autoreset_mode="SameStep")
     with pytest.raises(ValueError, match="NEXT_STEP"):
         corridor(make_env=lambda n: instant([Corridor] * n), vector=True).evaluate(rows, KEY)
@@ -513,7 +515,7 @@ class Telling(gymnasium.vector.SyncVectorEnv):
 
 
 def test_infos_that_are_not_one_value_a_world_are_everyones():
-    task = corridor(make_env=lambda n: Telling([Beginning] * n), vector=True)
+    task = corridor(make_env=lambda n: Telling([Corridor] * n), vector=True)
     for episode in task.episodes(np.zeros((3, 2))):
         assert episode.infos[-1].pop("step") == 1
         assert repr(episode.infos[-1]) == repr(Telling.more)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -69,7 +69,10 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
     rows = estimate_and_test_measures(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
-        loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True
+        loader=PackageLoader("brns.pictures.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
     )
     filled = pages.get_template("page.html").render(
         world=first.metadata.world,
@@ -145,6 +148,8 @@ def estimate_and_test_measures(
                 of_methods = values.setdefault(measure, {each: {} for each in runs})
                 of_methods[name][record.seed] = value
         numbers[name] = [record.seed for record in seeds]
+    for name, of_seeds in values.get("failed", {}).items():  # not shown of a run without, but 0
+        of_seeds.update(dict.fromkeys(numbers[name], 0.0) | of_seeds)
     tests = compare_with_first_and_correct(values, numbers)
     rows = {}
     for measure, of_methods in values.items():

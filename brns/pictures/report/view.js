@@ -95,7 +95,7 @@
     pen.rect(MARGIN.left - 4, MARGIN.top - 4, inner + 8, high + 8);
     pen.clip();
     pen.imageSmoothingEnabled = false;
-    if (panel.maps) {
+    if (panel.maps && panel.map.of[now] >= 0) {
       const { low, high: most, of } = panel.map;
       pen.drawImage(panel.maps[of[now]], ...box(low[0], most[0], low[1], most[1]));
     }

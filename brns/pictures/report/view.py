@@ -62,13 +62,13 @@ def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     panel = {"last": record.last_generation, **_encode_individuals_of_all_generations(living)}
     if can_draw_novelty_map(record):
         until = find_latest_generations_with_states(record, now)
-        layers = sorted(set(until))
+        layers = sorted({g for g in until if g is not None})
         maps = [gather_maps.gather_novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
             "cells": MAP_CELLS,
             "low": _as_floats(record.behavior_space.low),
             "high": _as_floats(record.behavior_space.high),
-            "of": [layers.index(g) for g in until],
+            "of": [-1 if g is None else layers.index(g) for g in until],
             "levels": [_encode(compute_novelty_ranks(each), "u1") for each in maps],
         }
     return panel

@@ -127,7 +127,7 @@ def get_spaces(env: Any, vector: bool) -> tuple[spaces.Space, spaces.Space]:
     return observed, acted
 
 
-def reset_environment(env: Any, seed: int) -> Any:
+def reset_environment(env: Any, seed: int | list[int]) -> Any:
     """The observation and the info of a reset, if they have the form of Gymnasium's API."""
     try:
         values = env.reset(seed=seed)

@@ -1,6 +1,5 @@
 """Policies in a batch of environments; a function of yours says what a behavior was."""
 
-import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ import gymnasium
 import jax
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 from jaxtyping import Array, Float, Key
 
@@ -115,12 +115,13 @@ class GymnasiumTask(eqx.Module):
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         """An episode of each policy; see `Task.evaluate`."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        episodes, describe = self.episodes(genotypes, seed), self.describe
-        descriptor: Any = [as_real_numbers("describe", describe(episode)) for episode in episodes]
-        fitness: Any = np.array([episode.rewards.sum() for episode in episodes])
-        solved: Any = np.array([self._is_success(episode) for episode in episodes])
-        evaluation = Evaluation(descriptor, fitness, solved)
-        return as_evaluation(evaluation, len(episodes), self)
+        descriptors, fitness, solved = [], [], []
+        for episode in self._iterate_episodes(np.asarray(genotypes), seed):
+            descriptors.append(as_real_numbers("describe", self.describe(episode)))
+            fitness.append(episode.rewards.sum())
+            solved.append(self._is_success(episode))
+        columns: Any = descriptors, np.array(fitness), np.array(solved)
+        return as_evaluation(Evaluation(*columns), len(genotypes), self)
 
     def _is_success(self, episode: Episode) -> bool:
         if self.success is None:
@@ -137,20 +138,25 @@ class GymnasiumTask(eqx.Module):
         Returns:
             What `describe` is given.
         """
-        genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
+        seed = (self.seed or 0) if seed is None else seed
+        return [*self._iterate_episodes(np.asarray(genotypes), seed)]
+
+    def _iterate_episodes(self, genotypes: np.ndarray, seed: int) -> Iterator[Episode]:
+        """An episode of each genotype; of single environments 16 at a time are in memory."""
         observed, acted = self._get_spaces_of_one_world(len(genotypes))
         act = partial(make_actor, acted, self.policy, count_observation_numbers(observed))
         if self.vector:
-            return self._run_vector_environment(act(genotypes), len(genotypes), seed)
+            yield from self._run_vector_environment(act(genotypes), len(genotypes), seed)
+            return
         together = max(1, min(TOGETHER, NUMBERS // count_observation_numbers(observed)))
-        groups = np.split(genotypes, range(together, len(genotypes), together))
-        episodes = [
-            self._run_environments_in_lockstep(act(group), len(group), seed) for group in groups
-        ]
-        return [*itertools.chain(*episodes)]
+        for group in np.split(genotypes, range(together, len(genotypes), together)):
+            yield from self._run_environments_in_lockstep(act(group), len(group), seed)
 
     def film(self, genotype: Float[np.ndarray, " p"]) -> Film:
         """One episode, drawn by the environment.
+
+        It begins with the task's seed; of a task without one with 0, and is then not the episode
+        that was evaluated.
 
         Args:
             genotype: `(p,)`.
@@ -269,7 +275,15 @@ class GymnasiumTask(eqx.Module):
             infos.append(copy_info(info))
             return rows
 
-        rows = record_and_flatten_observation(*reset_environment(worlds, seed))
+        gymnasiums = isinstance(worlds.unwrapped, AsyncVectorEnv | SyncVectorEnv)
+        seeds = [seed] * n if gymnasiums else seed  # of a number its worlds would make n seeds
+        rows = record_and_flatten_observation(*reset_environment(worlds, seeds))
+        if not np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape), equal_nan=True):
+            raise ValueError(
+                f"reset(seed={seed}) of the vector form must begin all worlds alike, since a "
+                "behavior must not depend on its row; got different observations. Begin them alike "
+                "in a wrapper, or give a make_env that makes a single environment"
+            )
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
             actions.append(act(rows))
