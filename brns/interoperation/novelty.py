@@ -59,7 +59,7 @@ class Novelty:
         self.space = space
         (self.seed,) = resolve_seeds(seed)
         self.batches = self.learned = 0
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
         self.state: PyTree = _init(estimator, space, key)
 
@@ -70,10 +70,11 @@ class Novelty:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {name: value for name, value in vars(self).items() if name != "_lock"}
+            here = ("_lock", "_process")
+            return {name: value for name, value in vars(self).items() if name not in here}
 
     def __setstate__(self, values: dict[str, Any]) -> None:
-        vars(self).update(values, _lock=threading.RLock())
+        vars(self).update(values, _lock=threading.RLock(), _process=os.getpid())
 
     def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
         """How novel behaviors are, given all that were learned; higher is more novel.
@@ -215,6 +216,11 @@ class Novelty:
 
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_no_strict_jax_modes()
+        if self._process != os.getpid():  # JAX would wait for ever for its threads
+            raise RuntimeError(
+                "a brns.Novelty works in the process that made or loaded it, not in a fork: spawn "
+                'processes (multiprocessing.get_context("spawn"))'
+            )
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
         with np.errstate(over="ignore"):
             rows = np.asarray(numbers, np.float32)

@@ -47,13 +47,12 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
             values[key] = validate(f"{name}.{key} ({meaning})", hint, value)
         except SettingsError as error:
             problems.append(str(error))
-    try:
-        part = dataclasses.replace(part, **values)
-    except ValueError as error:
-        problems.append(str(error))
-    if problems:
-        raise SettingsError("\n".join(problems))
-    return part
+    if not problems:
+        try:
+            return dataclasses.replace(part, **values)
+        except ValueError as error:
+            problems.append(str(error))
+    raise SettingsError("\n".join(problems))
 
 
 def validate(what: str, hint: Any, value: Any, document: bool = False) -> Any:

@@ -83,6 +83,8 @@ class UserCode:
         self.objects: list[Any] = []
         """of these classes"""
         self._seen: dict[int, Any] = {}
+        self._first_names: dict[int, str] = {}
+        """of objects, under which each was met first"""
         self.names: set[str] = set()
         """of what was looked at, or for"""
         self._globals: set[tuple[str, int]] = set()
@@ -168,6 +170,8 @@ class UserCode:
         # Of a member of an IntEnum too.
         if not isinstance(thing, type) and is_user_code(type(thing)):
             self._collect(type(thing))
+        if name:
+            self._add_which_object(name, thing)
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         self._seen[id(thing)] = thing
@@ -244,6 +248,19 @@ class UserCode:
     def _add_value(self, name: str, value: Any) -> None:
         self.values[name] = self.values.get(name, "") + format_value(name, value)
 
+    def _add_which_object(self, name: str, thing: Any) -> None:
+        """Add a line that tells which of the user's objects or lambdas has a name: its code alone
+        would tell what there is to choose from.
+        """
+        if _is_lambda(thing):
+            which = read_source_and_compiled_digest(thing)
+        elif is_user_code(type(thing)):
+            first = self._first_names.setdefault(id(thing), name)
+            which = f"{get_qualified_name(type(thing)) if first == name else first}\n"
+        else:
+            return
+        self.made[name] = self.made.get(name, "") + f"{name} = {which}"
+
     def _keep_namespace_for_used_names(
         self, thing: types.ModuleType | argparse.Namespace, prefix: str
     ) -> None:
@@ -275,7 +292,9 @@ class UserCode:
             recorded = part_to_json(thing)
             values = {key: value for key, value in inner.items() if key not in recorded}
             self._collect_all(values, get_qualified_name(type(thing)))
-            self._collect_all({key: inner[key] for key in inner if key in recorded})
+            for key in inner.keys() & recorded.keys():
+                part = f"{get_qualified_name(type(thing))}.{key}"
+                self._collect(inner[key], part if _is_lambda(inner[key]) else "")
 
     def _collect_registered_environment(self, spec: Any) -> None:
         """Add what a program registered with Gymnasium."""
@@ -423,7 +442,13 @@ class UserCode:
 def _is_not_generated_by_decorator(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
     value = getattr(value, "__func__", value)  # `__new__` is a static method
-    return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
+    return isinstance(value, types.FunctionType) and not value.__code__.co_filename.startswith(
+        ("<string>", "<attrs generated")
+    )
+
+
+def _is_lambda(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and value.__name__ == "<lambda>"
 
 
 def _find_registered_environment(name: str) -> Any:

@@ -190,3 +190,12 @@ def test_padding_is_neither_learned_nor_a_neighbour():
     assert_allclose(*errors, rtol=1e-4)
     with pytest.raises(ValueError, match="need a population above 15; got 10"):
         Novelty(brns.PopulationKNN(), SPACE).score(rows[:10], rows[:10])
+
+
+def test_a_forked_process_is_told_to_spawn(monkeypatch):
+    """There JAX would wait for ever."""
+    novelty = Novelty(COUNTS, SPACE)
+    monkeypatch.setattr(novelty, "_process", -1)
+    with pytest.raises(RuntimeError, match="spawn"):
+        novelty.score([[0.0, 0.0]])
+    pickle.loads(pickle.dumps(novelty)).score([[0.0, 0.0]])

@@ -35,6 +35,32 @@ use = outer([GAIN])""",
     def __init__(self):
         self.arm = Gain(GAIN)
 use = functools.partial(max, Robot())""",
+    "which of two classes an object has": """class Flat:
+    def height(self, x):
+        return 0 * x
+class Hills(Flat):
+    def height(self, x):
+        return x
+GROUNDS = {1: Flat, 2: Hills}
+class Walker:
+    def __init__(self):
+        self.ground = GROUNDS[GAIN]()
+    def __call__(self, x):
+        return self.ground.height(x)
+use = Walker()""",
+    "which of two objects": """SHORT, LONG = Gain(1.0), Gain(3.0)
+class Walker:
+    def __init__(self, near=SHORT, far=LONG):
+        self.near, self.far = near, far
+    def __call__(self, x):
+        return self.near(x)
+use = Walker() if GAIN == 1 else Walker(LONG, SHORT)""",
+    "which of two lambdas": """SHAPES = {1: lambda x: 0 * x, 2: lambda x: x}
+class Walker(eqx.Module):
+    shape: typing.Any
+    def __call__(self, x):
+        return self.shape(x)
+use = Walker(SHAPES[GAIN])""",
     "a private argument of an object's class": """class Scale:
     def __init__(self, gain):
         self._gain = gain

@@ -116,6 +116,11 @@ def test_environments_are_made_once_for_a_batch_in_each_thread(capfd):
     assert len(made) <= 16 + 2 * (2 + 2)  # both threads may unpickle the task
 
 
+def test_an_environment_is_made_anew_each_time():
+    with pytest.raises(ValueError, match="must make a new environment each time"):
+        corridor(make_env=lambda made=Corridor(): made).evaluate(np.zeros((2, 2)), KEY)
+
+
 class Unlike(gymnasium.vector.SyncVectorEnv):
     """Whose worlds begin each with a seed of its own."""
 

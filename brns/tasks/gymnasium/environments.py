@@ -48,7 +48,13 @@ class Worlds(threading.local):
         """This thread's environment i."""
         if i not in self.made:
             with _silence_output() if self.made else contextlib.nullcontext():
-                self.made[i] = make(self.maker)
+                made = make(self.maker)
+            if any(made is other for other in self.made.values()):
+                raise ValueError(
+                    "make_env must make a new environment each time it is called; it gave the same "
+                    "one twice"
+                )
+            self.made[i] = made
         return self.made[i]
 
 
