@@ -85,7 +85,7 @@ def memory() -> float:
 def programs() -> str:
     """What the first calls of many batch sizes compile, and take."""
     novelty = brns.Novelty(brns.VisitCounts(), brns.Box([-1.0] * 32, [1.0] * 32))
-    jitted: list[Any] = [module._score_replacing_infinity, module._learn]
+    jitted: list[Any] = [module._score, module._learn]
     compiled = sum(each._cached._cache_size() for each in jitted)
     random, began, before = np.random.default_rng(0), time.perf_counter(), memory()
     sizes = np.unique(np.geomspace(1, 3111, SIZES).round().astype(int))

@@ -65,10 +65,9 @@ def compare_paired(ours: Values, theirs: Values) -> Difference:
     ours, theirs = ours[known], theirs[known]
     n = len(ours)
     with np.errstate(invalid="ignore"):
-        difference = np.where(ours == theirs, 0.0, ours - theirs)
-    values = np.abs(np.concatenate([ours, theirs]))
-    unit = np.max(values, where=np.isfinite(values), initial=0.0) or 1.0
-    difference = np.round(difference / unit, 12)  # equal ones stay equal, such as of k / 36
+        difference = np.where(np.isclose(ours, theirs, 1e-12, 0.0), 0.0, ours - theirs)
+    # Equal differences stay equal, such as of k / 36.
+    difference = np.array([float(f"{each:.10g}") for each in difference])
     effect = float(np.mean((difference > 0) + 0.5 * (difference == 0))) if n else 0.5
     difference = difference[difference != 0]
     ranks = np.rint(2 * rankdata(np.abs(difference))).astype(int)  # twice, so that they are whole

@@ -47,12 +47,14 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
             values[key] = validate(f"{name}.{key} ({meaning})", hint, value)
         except SettingsError as error:
             problems.append(str(error))
-    if not problems:
+    if fields:
         try:
-            return dataclasses.replace(part, **values)
+            part = dataclasses.replace(part, **values)
         except ValueError as error:
             problems.append(str(error))
-    raise SettingsError("\n".join(problems))
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return part
 
 
 def validate(what: str, hint: Any, value: Any, document: bool = False) -> Any:

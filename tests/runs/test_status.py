@@ -59,6 +59,7 @@ def raises(error):
 )
 def test_a_run_tells_why_it_ended(until, status, reason, last, tmp_path, monkeypatch):
     monkeypatch.setattr("brns.metrics.saturation.SATURATED", 2.0)
+    monkeypatch.setattr("brns.metrics.saturation.LEAST", 0)
     before = datetime.datetime.now(datetime.UTC)
     with contextlib.suppress(ZeroDivisionError, KeyboardInterrupt):
         brns.run(HOST, 3, out=tmp_path / "run", until=until)

@@ -117,8 +117,9 @@ def test_environments_are_made_once_for_a_batch_in_each_thread(capfd):
 
 
 def test_an_environment_is_made_anew_each_time():
+    made = Corridor()
     with pytest.raises(ValueError, match="must make a new environment each time"):
-        corridor(make_env=lambda made=Corridor(): made).evaluate(np.zeros((2, 2)), KEY)
+        corridor(make_env=lambda: made).evaluate(np.zeros((2, 2)), KEY)
 
 
 class Unlike(gymnasium.vector.SyncVectorEnv):
