@@ -389,8 +389,8 @@ class UserCode:
         """Add what has one of these names in a module, with the lines that make an object."""
         if file := module.get("__file__"):
             self.paths[prefix] = pathlib.Path(file)
-            folder = self.paths[prefix].parent
-            self._folders |= {f"{folder}": ".", f"{folder.parent}": ".."}
+            parents = self.paths[prefix].parents
+            self._folders |= dict(zip(map(str, parents), (".", "..", "../.."), strict=False))
         self.names |= {prefix + name for name in names}
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name

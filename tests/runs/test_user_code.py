@@ -122,19 +122,19 @@ def test_an_edit_of_what_a_function_imports_is_seen(
 def test_where_a_project_lies_is_no_code(tmp_path, monkeypatch):
     text = """
 import pathlib, tempfile
-HERE = pathlib.Path(__file__).parent
+HERE, ROOT = pathlib.Path(__file__).parent, pathlib.Path(__file__).parents[2]
 TEXT, SCRATCH = f"{HERE}/robot.xml", tempfile.mkdtemp()
 def use(x):
-    return HERE, TEXT, SCRATCH
+    return HERE, ROOT, TEXT, SCRATCH
 """
     sources = []
     for name in ("laptop", "cluster"):
-        (tmp_path / name).mkdir()
-        module = loaded(tmp_path / name, "own", text, monkeypatch)
+        (tmp_path / name / "src" / "package").mkdir(parents=True)
+        module = loaded(tmp_path / name / "src" / "package", "own", text, monkeypatch)
         sources.append(read_sources(search(Own(module.use))))
     assert diff_code_by_name(sources[0].texts, sources[1]) == {}
     for edit in (("robot", "ant"), ("__file__).parent", "__file__).parent.parent")):
-        edited = loaded(tmp_path / "laptop", "own", text.replace(*edit), monkeypatch)
+        edited = loaded(tmp_path / "laptop/src/package", "own", text.replace(*edit), monkeypatch)
         assert "own.TEXT" in diff_code_by_name(
             sources[0].texts, read_sources(search(Own(edited.use)))
         )
