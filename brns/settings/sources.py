@@ -249,17 +249,13 @@ class UserCode:
         self.values[name] = self.values.get(name, "") + format_value(name, value)
 
     def _add_which_object(self, name: str, thing: Any) -> None:
-        """Add a line that tells which of the user's objects or lambdas has a name: its code alone
-        would tell what there is to choose from.
+        """Add a line that tells which of the user's objects has a name: its code alone would tell
+        what there is to choose from.
         """
-        if _is_lambda(thing):
-            which = read_source_and_compiled_digest(thing)
-        elif is_user_code(type(thing)):
+        if is_user_code(type(thing)):
             first = self._first_names.setdefault(id(thing), name)
-            which = f"{get_qualified_name(type(thing)) if first == name else first}\n"
-        else:
-            return
-        self.made[name] = self.made.get(name, "") + f"{name} = {which}"
+            which = get_qualified_name(type(thing)) if first == name else first
+            self.made[name] = self.made.get(name, "") + f"{name} = {which}\n"
 
     def _keep_namespace_for_used_names(
         self, thing: types.ModuleType | argparse.Namespace, prefix: str
@@ -276,6 +272,10 @@ class UserCode:
         inner = attributes_of(thing)
         if is_user_code(type(thing)):
             self.objects.append(thing)
+            for key, value in inner.items():
+                if _is_lambda(value):  # of several within a function, this one
+                    part = f"{get_qualified_name(type(thing))}.{key}.<lambda>"
+                    self.functions.setdefault(part, []).append(value)
         if not is_user_object(thing):
             if not dataclasses.is_dataclass(thing):  # of which the settings tell
                 name = name or get_qualified_name(type(thing))
@@ -292,9 +292,7 @@ class UserCode:
             recorded = part_to_json(thing)
             values = {key: value for key, value in inner.items() if key not in recorded}
             self._collect_all(values, get_qualified_name(type(thing)))
-            for key in inner.keys() & recorded.keys():
-                part = f"{get_qualified_name(type(thing))}.{key}"
-                self._collect(inner[key], part if _is_lambda(inner[key]) else "")
+            self._collect_all({key: inner[key] for key in inner if key in recorded})
 
     def _collect_registered_environment(self, spec: Any) -> None:
         """Add what a program registered with Gymnasium."""

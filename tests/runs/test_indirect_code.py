@@ -35,32 +35,6 @@ use = outer([GAIN])""",
     def __init__(self):
         self.arm = Gain(GAIN)
 use = functools.partial(max, Robot())""",
-    "which of two classes an object has": """class Flat:
-    def height(self, x):
-        return 0 * x
-class Hills(Flat):
-    def height(self, x):
-        return x
-GROUNDS = {1: Flat, 2: Hills}
-class Walker:
-    def __init__(self):
-        self.ground = GROUNDS[GAIN]()
-    def __call__(self, x):
-        return self.ground.height(x)
-use = Walker()""",
-    "which of two objects": """SHORT, LONG = Gain(1.0), Gain(3.0)
-class Walker:
-    def __init__(self, near=SHORT, far=LONG):
-        self.near, self.far = near, far
-    def __call__(self, x):
-        return self.near(x)
-use = Walker() if GAIN == 1 else Walker(LONG, SHORT)""",
-    "which of two lambdas": """SHAPES = {1: lambda x: 0 * x, 2: lambda x: x}
-class Walker(eqx.Module):
-    shape: typing.Any
-    def __call__(self, x):
-        return self.shape(x)
-use = Walker(SHAPES[GAIN])""",
     "a private argument of an object's class": """class Scale:
     def __init__(self, gain):
         self._gain = gain
@@ -451,3 +425,32 @@ def __getattr__(name):
     edited = diff_code_by_name(texts[0], now)
     assert edited
     assert all(name.startswith("aside.") for name in edited)
+
+
+CHOICES = {
+    "a class": """class Flat:
+    pass
+class Hills:
+    pass
+GROUNDS = {1: Flat, 2: Hills}
+class Walk:
+    def __init__(self, number):
+        self.ground = GROUNDS[number]()""",
+    "an object": """SHORT, LONG = Gain(1.0), Gain(3.0)
+class Walk:
+    def __init__(self, number, near=SHORT, far=LONG):
+        self.near, self.far = (near, far) if number == 1 else (far, near)""",
+    "a lambda": """SHAPES = {1: lambda x: 0 * x, 2: lambda x: x}
+class Walk(eqx.Module):
+    shape: typing.Any
+    def __init__(self, number):
+        self.shape = SHAPES[number]""",
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_which_of_what_there_is_an_attribute_has_is_told(choice, tmp_path, monkeypatch):
+    module = loaded(tmp_path, "own", f"{BEGIN}\n{CHOICES[choice]}\n", monkeypatch)
+    one, again, other = (read_sources(search(Own(module.Walk(i)))) for i in (1, 1, 2))
+    assert diff_code_by_name(one.texts, again) == {}
+    assert diff_code_by_name(one.texts, other)
