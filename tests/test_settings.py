@@ -100,8 +100,9 @@ def test_an_experiment_is_rebuilt_with_all_that_was_changed():
 
 def test_private_arguments_have_one_order_and_the_class_its_name():
     filled = part_to_json(Filled(1.0, body=2.0))
-    assert list(filled.items()) == [("name", "Filled"), ("value", 1.0), ("body", 2.0)]
-    assert part_to_json(Filled(1.0, body=object())) == {"name": "Filled", "value": 1.0}
+    assert list(filled) == ["name", "value", "name_", "body"]
+    assert list(filled.values()) == ["Filled", 1.0, "robot", 2.0]
+    assert "body" not in part_to_json(Filled(1.0, body=object()))
 
 
 def test_a_description_is_plain_json():
@@ -266,6 +267,19 @@ class Filled(eqx.Module):
 
     def __init__(self, value, name="robot", body=None):
         self._value, self._name, self._body = value, name, body
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    name: str = "arm"
+    gain: float = 1.0
+
+
+def test_a_setting_may_be_called_name():
+    described = part_to_json(Named("Chunked", 2.0))
+    assert described == {"name": "Named", "name_": "Chunked", "gain": 2.0}
+    assert part_from_json(described, Named()) == Named("Chunked", 2.0)
+    assert find_changed_settings(Named("leg")) == {"name": "leg"}
 
 
 REBUILT = [

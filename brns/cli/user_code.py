@@ -18,11 +18,12 @@ from brns.experiments import make_search
 from brns.experiments.overrides import apply_overrides
 from brns.runs import compilation_cache
 from brns.runs.files import RecordError
+from brns.runs.provenance import read_sources
 from brns.runs.record import Record, records
 from brns.runs.store import list_run_or_child_runs
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
-from brns.settings.differences import find_differences, format_diff
+from brns.settings.differences import follow_moved_paths, format_diff
 from brns.settings.parts import RECOMMENDED, SettingsError, find_part
 from brns.tasks.chunked import Chunked, unwrap_task
 from brns.tasks.workers import Dask, Processes
@@ -170,7 +171,7 @@ def _attach_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
         except Exception:  # another experiment, or settings that the search's parts do not have
             continue
     if searches and record.search_or_none is None:
-        differ = format_diff(find_differences(record.experiment, part_to_json(searches[0])))
+        differ = format_diff(record.find_different_settings(searches[0]))
         raise SettingsError(
             f"{record.path} was made by another search than --search gives: {differ}"
         )
@@ -179,9 +180,13 @@ def _attach_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
 
 def _apply_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it."""
-    described = record.experiment["task"]
-    task = part_from_json(record.task_settings, unwrap_task(search.task))
+    folders = read_sources(search).folders
+    described, task = record.experiment["task"], unwrap_task(search.task)
+    settings = follow_moved_paths(record.task_settings, part_to_json(task), folders)
+    task = part_from_json(settings, task)
     if described["name"] == "Chunked":
         executor = search.task.executor if isinstance(search.task, Chunked) else None
         task = Chunked(task, chunk=described["chunk"], executor=executor)
-    return part_from_json(record.experiment, dataclasses.replace(search, task=task))
+    search = dataclasses.replace(search, task=task)
+    settings = follow_moved_paths(record.experiment, part_to_json(search), folders)
+    return part_from_json(settings, search)

@@ -19,7 +19,7 @@ from brns.runs.seeds import count_parallel_batches
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import check_recordable, part_to_json
-from brns.settings.differences import find_differences, format_diff
+from brns.settings.differences import find_differences, follow_moved_paths, format_diff
 from brns.settings.edits import (
     CHANGED_SETTINGS,
     list_remembered_evaluation_changes,
@@ -139,7 +139,10 @@ class Metadata(pydantic.BaseModel):
 
     def find_different_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """As `Record.find_different_settings`."""
-        return find_differences(self.experiment, part_to_json(search), self.changing)
+        before, here = self.experiment, part_to_json(search)
+        if before != here:
+            before = follow_moved_paths(before, here, read_sources(search).folders)
+        return find_differences(before, here, self.changing)
 
     def remember_and_list_evaluation_changes(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""

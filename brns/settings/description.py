@@ -29,7 +29,8 @@ from brns.settings.parts import NAMED, SettingsError
 @functools.singledispatch
 def part_to_json(part: Any) -> Any:
     """A search, a part of one, or a setting as JSON: of a part a dictionary of its settings whose
-    `name` is the class. A large array becomes a digest, a function its name.
+    `name` is the class; one that is called `name` stands as `name_`. A large array becomes a
+    digest, a function its name.
 
     The settings of a class that is not a dataclass are its public attributes that are values:
     numbers, strings, arrays, paths, members of an Enum and other values of Python's own library,
@@ -70,7 +71,12 @@ def part_to_json(part: Any) -> Any:
         inner = _collect_settings(part)
     if not inner and (is_stdlib_or_numpy_value(part) or _is_immutable_value_with_own_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
-    return {"name": name, **{key: part_to_json(value) for key, value in inner.items()}}
+    return {"name": name, **{key_of_setting(key): part_to_json(inner[key]) for key in inner}}
+
+
+def key_of_setting(name: str) -> str:
+    """Under which key a description has a setting."""
+    return "name_" if name == "name" else name
 
 
 CONSTANTS = types.NoneType | types.EllipsisType
@@ -195,7 +201,7 @@ def _find_constructor_arguments(kind: type) -> list[str]:
         function = inspect.unwrap(vars(each).get("__init__", object.__init__))
         if isinstance(function, types.FunctionType) and function.__code__.co_filename != "<string>":
             names += [*inspect.signature(function).parameters][1:]
-    return [name for name in names if name != "name"]  # by which a description has the class
+    return names
 
 
 def is_stdlib_or_numpy_value(thing: Any) -> bool:
@@ -328,9 +334,12 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     with contextlib.suppress(NameError):  # of a class within a function, whose names are gone
         hints = typing.get_type_hints(part)
     values, present_values = {}, attributes_of(original) if is_user_part else {}
-    for key, value in description.items():
+    settings = {key: value for key, value in description.items() if key != "name"}
+    if "name_" in settings:
+        settings["name"] = settings.pop("name_")
+    for key, value in settings.items():
         present = present_values.get(key)
-        if key == "name" or (is_user_part and descriptions_equal(part_to_json(present), value)):
+        if is_user_part and descriptions_equal(part_to_json(present), value):
             continue
         values[key] = _decode_setting(f"{name}.{key}", hints.get(key, Any), value, present)
     if is_user_part and not dataclasses.is_dataclass(original):

@@ -1,15 +1,21 @@
 """In what settings differ, from other ones and from the defaults, and in words."""
 
 import dataclasses
+import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from brns.settings.description import (
     descriptions_equal,
     is_array,
+    key_of_setting,
     list_public_dataclass_fields,
     part_to_json,
 )
+
+SHORT = reprlib.Repr()
+"""the text of a value, of a list with six items"""
+SHORT.maxstring = 200  # a path
 
 
 def flatten_settings(description: Any, prefix: str = "") -> dict[str, Any]:
@@ -38,6 +44,24 @@ def find_differences(
     }
 
 
+def follow_moved_paths(before: Any, after: Any, folders: Collection[str]) -> Any:
+    """The description `before` with those paths of `after` that are the same in a project which
+    lies elsewhere now, in `folders`.
+    """
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return {
+            name: follow_moved_paths(part, after.get(name), folders)
+            for name, part in before.items()
+        }
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = zip(before, after, strict=True)
+        return [follow_moved_paths(*pair, folders) for pair in pairs]
+    if isinstance(before, str) and isinstance(after, str):
+        inner = [after[len(each) :] for each in folders if after.startswith(f"{each}/")]
+        return after if any(map(before.endswith, inner)) else before
+    return before
+
+
 def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
     """The first five of some changes in words; of a part that is another, the settings it has."""
     classes = [name for name in changed if name.endswith(".name")]
@@ -45,9 +69,9 @@ def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
     texts = []
     for name, (old, new) in changed.items():
         if name in classes or not name.startswith(replaced):
-            texts.append(f"{name} was {old!r} and is {new!r}")
+            texts.append(f"{name} was {SHORT.repr(old)} and is {SHORT.repr(new)}")
         elif new is not None:
-            texts.append(f"{name} is {new!r}")
+            texts.append(f"{name} is {SHORT.repr(new)}")
     return "; ".join(texts[:5])
 
 
@@ -59,9 +83,8 @@ def find_changed_settings(part: Any, reference: Any = None) -> dict[str, Any]:
     for field in list_public_dataclass_fields(part):
         value = getattr(part, field.name)
         default = field.default if reference is None else getattr(reference, field.name)
-        if field.name not in described or descriptions_equal(
-            described[field.name], part_to_json(default)
-        ):
+        key = key_of_setting(field.name)
+        if key not in described or descriptions_equal(described[key], part_to_json(default)):
             continue
         same = type(value) is type(default)
         inner = find_changed_settings(value, default if same else None)

@@ -94,7 +94,7 @@ class UserCode:
         self._holders: dict[tuple[str, int], Mapping[str, Any]] = {}
         """modules and arguments of programs, of which what functions name is added: by what comes
         before their names"""
-        self._folders: dict[str, str] = {}
+        self.folders: dict[str, str] = {}
         """of modules, and their parents, to what stands for them"""
         self.paths: dict[str, pathlib.Path] = {}
         """name of a module to its file"""
@@ -135,10 +135,10 @@ class UserCode:
         """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
         part of a temporary folder's name.
         """
-        for folder in sorted(self._folders, key=len, reverse=True):
+        for folder in sorted(self.folders, key=len, reverse=True):
             pattern = re.compile(rf"{re.escape(folder)}(?![^/'])")
             for name, text in self.values.items():
-                self.values[name] = pattern.sub(self._folders[folder], text)
+                self.values[name] = pattern.sub(self.folders[folder], text)
         for name, text in self.values.items():
             self.values[name] = re.sub(r"/tmp[a-z0-9_]{8}(?=[/'])", "/tmp", text)
 
@@ -388,7 +388,7 @@ class UserCode:
         if file := module.get("__file__"):
             self.paths[prefix] = pathlib.Path(file)
             parents = self.paths[prefix].parents
-            self._folders |= dict(zip(map(str, parents), (".", "..", "../.."), strict=False))
+            self.folders |= dict(zip(map(str, parents), (".", "..", "../.."), strict=False))
         self.names |= {prefix + name for name in names}
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name

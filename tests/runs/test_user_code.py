@@ -1,6 +1,7 @@
 """The user's own code that a search is made of: what is a part of it, and what means the same."""
 
 import argparse
+import dataclasses
 import gc
 import os
 import subprocess
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from modules import Own, loaded, typed
 from searches import search
+from shell import call
 
 import brns
 from brns.runs.metadata import read_sources
@@ -138,6 +140,41 @@ def use(x):
         assert "own.TEXT" in diff_code_by_name(
             sources[0].texts, read_sources(search(Own(edited.use)))
         )
+
+
+def test_a_run_goes_on_where_its_project_and_the_paths_in_its_settings_were_moved(
+    tmp_path, monkeypatch
+):
+    text = """
+import dataclasses, pathlib, brns
+HERE = pathlib.Path(__file__).parent
+@dataclasses.dataclass(frozen=True)
+class Task:
+    data: pathlib.Path = HERE / "data/robot.xml"
+    gain: float = 1.0
+    files: tuple = (f"{HERE}/data/ground.xml", "other")
+    genotype_space = behavior_space = brns.Box([-1.0, -1.0], [1.0, 1.0])
+    traceable = True
+    def evaluate(self, genotypes, key):
+        return brns.Evaluation(self.gain * genotypes)
+own = brns.NoveltySearch(Task(), brns.VisitCounts(grids=2, rows=32), 4, 4)
+"""
+    (tmp_path / "laptop").mkdir()
+    (tmp_path / "cluster").mkdir()
+    for place in ("laptop", "cluster"):
+        module = loaded(tmp_path / place, "moved_task", text, monkeypatch)
+        if place == "laptop":
+            asked = "run moved_task:own --set task.gain=0.5 --generations 1 --out run"
+            call(*asked.split(), folder=tmp_path / place)
+            (tmp_path / "laptop/run").rename(tmp_path / "cluster/run")
+    asked = "resume run --generations 2 --search moved_task:own"
+    call(*asked.split(), folder=tmp_path / "cluster")
+    again = dataclasses.replace(module.own, task=module.Task(gain=0.5))
+    run = tmp_path / "cluster/run"
+    assert brns.Record(run, again).last_generation == 2
+    another = dataclasses.replace(again, task=module.Task(module.HERE / "data/ant.xml", 0.5))
+    with pytest.raises(brns.RecordError, match=r"data.path was .*robot.xml.* and is .*ant.xml"):
+        brns.Record(run, another)
 
 
 def test_a_set_of_strings_in_a_lambda_is_the_same_in_every_process(tmp_path):
