@@ -192,7 +192,7 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
     ]
     marks = {"higher": "**", "lower": "*"}
     verdicts = {}
-    for place, test in zip(places, significance.correct_differences(tests), strict=True):
+    for place, test in zip(places, significance.correct_differences_by_holm(tests), strict=True):
         verdicts[place] = marks.get(test.verdict, "")
     lines = [["world", "half", *METHODS]]
     for name in worlds:

@@ -36,9 +36,9 @@ from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     add_legend_below,
-    house_style,
     make_line_style,
     save,
+    use_figure_style,
     use_plain_tick_labels,
 )
 from brns.runs.files import write_bytes
@@ -258,7 +258,7 @@ def color_name(method: str) -> str:
 
 def picture(points: list[Point]) -> Figure:
     """Above time, below memory; a column for what grows."""
-    with house_style():
+    with use_figure_style():
         figure = Figure(figsize=(11.5, 6.4), layout="constrained")
         axes = figure.subplots(2, len(TITLES), sharex="col")
         looks = choose_looks({color_name(point.method) for point in points})

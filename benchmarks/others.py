@@ -48,7 +48,7 @@ from brns.comparison.worlds import Cells
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.measures import compute_mean_and_deviation
-from brns.metrics.significance import compare_paired, correct_differences
+from brns.metrics.significance import compare_paired, correct_differences_by_holm
 from brns.runs.files import write_bytes
 from brns.runs.provenance import find_brns_commit_or_version
 
@@ -353,7 +353,7 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
         if covered[name][method]
     }
     marks = {}
-    for place, test in zip(tests, correct_differences(list(tests.values())), strict=True):
+    for place, test in zip(tests, correct_differences_by_holm(list(tests.values())), strict=True):
         marks[place] = {"higher": "**", "lower": "*"}.get(test.verdict, "")
     means = np.array(
         [[np.mean(covered[name][method] or np.nan) for name in names] for method in methods]

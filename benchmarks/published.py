@@ -45,9 +45,9 @@ from brns.operators.mutation import PolynomialMutation
 from brns.pictures.records import choose_looks
 from brns.pictures.style import (
     add_legend_below,
-    house_style,
     make_line_style,
     save,
+    use_figure_style,
     use_plain_tick_labels,
 )
 from brns.runs.files import write_bytes
@@ -295,7 +295,7 @@ def told(values: np.ndarray) -> str:
 
 def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
     looks = choose_looks([*METHODS, *PEERS])
-    with house_style():
+    with use_figure_style():
         columns = math.ceil(len(found) / 2)
         figure = Figure(figsize=(4 * columns, 7), layout="constrained")
         panels = figure.subplots(2, columns, squeeze=False).ravel()

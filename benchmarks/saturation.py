@@ -51,9 +51,7 @@ class Followed:
         """At the founders, or at a generation's offspring."""
         self.visited[np.asarray(self.cells.find_nearest_cell_indices(born))] = True
         self.covered.append(int(self.visited.sum()))
-        self.new.append(
-            self.seen.add_and_get_fraction_new_in_last_half(np.asarray(born.descriptor))
-        )
+        self.new.append(self.seen.update_new_cell_fraction(np.asarray(born.descriptor)))
 
     def row(self, threshold: float) -> dict[str, Any]:
         """When less was new, and the share of coverage then; empty where it never was."""

@@ -36,7 +36,7 @@ from brns.checks.parts import (
     check_settings_obey_rules,
     check_spaces,
     explain_compile_errors,
-    read_random_modes,
+    read_prng_settings,
 )
 from brns.core import (
     Box,
@@ -136,7 +136,7 @@ class NoveltySearch(eqx.Module):
     tournament: int = 1
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
-    _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_random_modes)
+    _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_prng_settings)
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -359,7 +359,7 @@ def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -
     were not on when the search was made.
     """
     check_no_strict_jax_modes()
-    if changed := sorted({*search._modes} - {*read_random_modes()}):
+    if changed := sorted({*search._modes} - {*read_prng_settings()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "
             "random numbers would be drawn. Set it by jax.config.update, not by with, before the "

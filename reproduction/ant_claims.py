@@ -8,8 +8,8 @@ from reproduction.verdicts import (
     Finding,
     above,
     alike,
-    both,
-    in_every_seed,
+    combine_findings,
+    judge_seed_share,
     larger,
     lowest,
     ordered,
@@ -22,7 +22,7 @@ GENERATIONS = 1000
 def _solves_early(method: Method) -> Finding:
     """Whether it solved the task within 100 generations, in every seed or some."""
     early = sum(generation <= 100 for generation in method["first_solved"].values())
-    return in_every_seed(early, len(method.rows), 0.01)
+    return judge_seed_share(early, len(method.rows), 0.01)
 
 
 def _falls_with_size(sides: Sides, measure: str) -> Finding:
@@ -41,35 +41,39 @@ ANT = (
             "first_solved": "generation of the first solution",
             "areas": "most areas visited by one ant",
         },
-        lambda s: both(*map(_solves_early, s.everybody)),
+        lambda s: combine_findings(*map(_solves_early, s.everybody)),
         least=100,
     ),
     Row(
         "5.2, figures 4e and 4f",
         "a larger archive gives lower η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(_falls_with_size(s, "eta"), _falls_with_size(s, "kappa_share")),
+        lambda s: combine_findings(_falls_with_size(s, "eta"), _falls_with_size(s, "kappa_share")),
         "archives",
     ),
     Row(
         "5.2, figure 4e",
         "every archive has η < 1 in all generations (rule: in more than 99 % of them)",
         {"eta_below_one": "share of generations with η < 1"},
-        lambda s: both(*(above(method["eta_below_one"], 0.99) for method in s.archives)),
+        lambda s: combine_findings(
+            *(above(method["eta_below_one"], 0.99) for method in s.archives)
+        ),
         "archives",
     ),
     Row(
         "5.2, figure 4f",
         "archives have a high κ: novelty rises again (rule: above 0.05 of the later generations)",
         {"kappa_share": "κ per later generation"},
-        lambda s: both(*(above(method["kappa_share"], CYCLES) for method in s.archives)),
+        lambda s: combine_findings(
+            *(above(method["kappa_share"], CYCLES) for method in s.archives)
+        ),
         "archives",
     ),
     Row(
         "5.2, figures 4e and 4f",
         "BR-NS gives the lowest η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(_is_lowest(s, "eta"), _is_lowest(s, "kappa_share")),
+        lambda s: combine_findings(_is_lowest(s, "eta"), _is_lowest(s, "kappa_share")),
     ),
     Row(
         "5.2, our measure",
@@ -96,7 +100,7 @@ ANT = (
         "both reach equally far in signature space (rule: each of the six standard deviations "
         "within a factor of 1.5)",
         {f"deviation_{term}": term for term in ("x", "y", "xx", "xy", "yx", "yy")},
-        lambda s: both(
+        lambda s: combine_findings(
             *(
                 alike(s.ours[name], s.archive[name], 1.5)
                 for name in s.ours.summary
@@ -111,7 +115,7 @@ SELECTION = (
         "ours, beside table I",
         "every method covers more of signature space than random search of as many evaluations",
         {"coverage_signatures": "coverage"},
-        lambda s: both(
+        lambda s: combine_findings(
             *(larger(m["coverage_signatures"], s.ours["coverage_signatures"]) for m in s.archives)
         ),
     ),
@@ -120,7 +124,7 @@ SELECTION = (
         "the visits of every method lie nearer to uniform over all cells than those of random "
         "search",
         {"uniformity_visits": "JS distance of visits"},
-        lambda s: both(
+        lambda s: combine_findings(
             *(larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives)
         ),
     ),

@@ -12,10 +12,10 @@ from reproduction.verdicts import (
     Seeds,
     above,
     below,
-    both,
+    combine_findings,
     falls,
-    in_every_seed,
     judge,
+    judge_seed_share,
     larger,
     no_larger,
 )
@@ -56,7 +56,7 @@ class Method:
 
     def everywhere(self, measure: str, partly: float = 0.5) -> Finding:
         """Whether every seed has this number."""
-        return in_every_seed(len(self[measure]), len(self.rows), partly)
+        return judge_seed_share(len(self[measure]), len(self.rows), partly)
 
     def text(self, measure: str) -> str:
         """Mean ± standard deviation, and the number of seeds where not all have it."""
@@ -98,7 +98,7 @@ class Row(NamedTuple):
 def _reaches_all(method: Method) -> Finding:
     """Whether the survivors of every seed cover all cells in the end."""
     shares = method["coverage_survivors"].values()
-    return in_every_seed(sum(share == 1 for share in shares), len(method.rows))
+    return judge_seed_share(sum(share == 1 for share in shares), len(method.rows))
 
 
 MAZE = (
@@ -106,13 +106,13 @@ MAZE = (
         "5.1",
         "novelty search finds the goal",
         {"first_solved": "generation of the first solution"},
-        lambda s: both(*(method.everywhere("first_solved") for method in s.everybody)),
+        lambda s: combine_findings(*(method.everywhere("first_solved") for method in s.everybody)),
     ),
     Row(
         "5.1, figure 3a",
         "both methods reach full coverage of the 6 × 6 cells, by survivors, as the figure shows it",
         {"coverage_survivors": "coverage of survivors in the end"},
-        lambda s: both(*(_reaches_all(method) for method in s.everybody)),
+        lambda s: combine_findings(*(_reaches_all(method) for method in s.everybody)),
     ),
     Row(
         "5.1, figure 3a",
@@ -125,7 +125,9 @@ MAZE = (
         "5.1, by all evaluated",
         "both methods reach full coverage, by everything evaluated",
         {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
-        lambda s: both(*(method.everywhere("full_coverage_evaluated") for method in s.everybody)),
+        lambda s: combine_findings(
+            *(method.everywhere("full_coverage_evaluated") for method in s.everybody)
+        ),
     ),
     Row(
         "5.1, by all evaluated",
@@ -156,7 +158,7 @@ MAZE = (
         "ages stay low: the whole population is continually replaced (rule: mean age below 5 "
         "generations)",
         {"age": "mean age"},
-        lambda s: both(*(below(method["age"], 5.0) for method in s.everybody)),
+        lambda s: combine_findings(*(below(method["age"], 5.0) for method in s.everybody)),
     ),
     Row(
         "5.1, figure 3b",
@@ -168,13 +170,17 @@ MAZE = (
         "5.1",
         "η < 1 in all generations, for both (rule: in more than 99 % of them)",
         {"eta_below_one": "share of generations with η < 1"},
-        lambda s: both(*(above(method["eta_below_one"], 0.99) for method in s.everybody)),
+        lambda s: combine_findings(
+            *(above(method["eta_below_one"], 0.99) for method in s.everybody)
+        ),
     ),
     Row(
         "5.1",
         "κ is close to zero for both: no cycling (rule: below 0.05 of the later generations)",
         {"kappa_share": "κ per later generation"},
-        lambda s: both(*(below(method["kappa_share"], CYCLES) for method in s.everybody)),
+        lambda s: combine_findings(
+            *(below(method["kappa_share"], CYCLES) for method in s.everybody)
+        ),
     ),
     Row(
         "5.1, published code",
@@ -189,7 +195,7 @@ MAZE = (
         "what was visited does not become novel again, by ranks, which mean the same for both "
         "(rule: below 0.05 of the later generations)",
         {"regained": "novelty regained"},
-        lambda s: both(*(below(method["regained"], CYCLES) for method in s.everybody)),
+        lambda s: combine_findings(*(below(method["regained"], CYCLES) for method in s.everybody)),
         where_measured=True,
     ),
 )
@@ -199,7 +205,7 @@ OURS = (
         "by everything evaluated it covers all cells in every seed, and no later than the archive "
         "(rule: by at most a tenth)",
         {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
-        lambda s: both(
+        lambda s: combine_findings(
             s.ours.everywhere("full_coverage_evaluated", 1.0),
             no_larger(s.ours["full_coverage_evaluated"], s.archive["full_coverage_evaluated"]),
         ),

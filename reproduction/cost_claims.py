@@ -31,7 +31,7 @@ def of_timing(costs: Costs) -> list[Claim]:
         Claim(
             "table I",
             "a generation of BR-NS costs less than one of an archive of any size",
-            f"at d = {d}, 25 + 25 individuals, BR-NS {_ms(ours_ms)}; rebuilt KD-trees take "
+            f"at d = {d}, 25 + 25 individuals, BR-NS {_format_ms(ours_ms)}; rebuilt KD-trees take "
             f"{_times(trees)}",
             _graded(np.mean([ratio > 1 for ratio in trees.values()]), 1.0, 0.01),
         ),
@@ -57,14 +57,14 @@ def of_timing(costs: Costs) -> list[Claim]:
             "BR-NS's cost is constant over generations, an archive's grows",
             f"last tenth against first tenth of {costs.generations} generations: "
             f"BR-NS × {drift[WIDE]:.3g}, KD-tree × {drift[TREE]:.3g}; k-NN × {drift[KNN]:.3g}",
-            _constant(drift, costs.generations),
+            _judge_constant_cost(drift, costs.generations),
         ),
         Claim(
             "ours",
             "a fixed width of 64 makes BR-NS 20 to 50 times cheaper in high dimension",
-            f"at d = {top}: {_ms(costs.ms(NARROW, top, 0, 50))} against "
-            f"{_ms(costs.ms(WIDE, top, 0, 50))}, {1 / saved:.3g} times cheaper; cheaper than the "
-            f"best exact k-NN from {costs.crossover(NARROW, 'exact', top, 50).text} entries, the "
+            f"at d = {top}: {_format_ms(costs.ms(NARROW, top, 0, 50))} against "
+            f"{_format_ms(costs.ms(WIDE, top, 0, 50))}, {1 / saved:.3g} times cheaper; cheaper "
+            f"than the best exact k-NN from {costs.crossover(NARROW, 'exact', top, 50).text} entries, the "
             f"paper's width from {costs.crossover(WIDE, 'exact', top, 50).text}",
             UNTESTED if top < 256 else _graded(1 / saved, 20.0, 5.0),
         ),
@@ -75,7 +75,7 @@ def _graded(value: float, holds: float, partly: float) -> str:
     return HOLDS if value >= holds else PARTLY if value >= partly else FAILS
 
 
-def _constant(drift: Mapping[str, float], generations: int) -> str:
+def _judge_constant_cost(drift: Mapping[str, float], generations: int) -> str:
     """BR-NS's cost stays within a tenth, and that of archives grows by more."""
     if generations < 1000:
         return UNTESTED
@@ -84,7 +84,7 @@ def _constant(drift: Mapping[str, float], generations: int) -> str:
     return HOLDS if constant and all(grow) else PARTLY if constant and any(grow) else FAILS
 
 
-def _ms(value: float) -> str:
+def _format_ms(value: float) -> str:
     return f"{value:.3g} ms"
 
 

@@ -86,12 +86,12 @@ class Costs:
         """The median cost in the last tenth of the generations over that in the first,
         in units of the control's.
         """
-        control = self._followed(CONTROL)
-        cost = [ms / control[when] for when, ms in self._followed(method).items()]
+        control = self._read_times_by_generation(CONTROL)
+        cost = [ms / control[when] for when, ms in self._read_times_by_generation(method).items()]
         tenth = max(len(cost) // 10, 1)
         return float(np.median(cost[-tenth:]) / np.median(cost[:tenth]))
 
-    def _followed(self, method: str) -> dict[tuple[str, str], float]:
+    def _read_times_by_generation(self, method: str) -> dict[tuple[str, str], float]:
         """Milliseconds by call and generation: each call has a control of its own."""
         rows = (row for row in self.over_time if row["method"] == method)
         return {(row["session"], row["generation"]): float(row["ms"]) for row in rows}

@@ -153,7 +153,7 @@ def _maze(out: Path, results: Mapping[str, Any]) -> list[str]:
         "## The deceptive maze (section 5.1)",
         _provenance(results),
         _claims(claims.of_maze(results)),
-        *_ours(results, claims.of_maze),
+        *_format_own_methods(results, claims.of_maze),
         "### Numbers",
         MEANINGS,
         _numbers(results),
@@ -167,7 +167,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> list[str]:
         _provenance(results),
         results["note"],
         _claims(ant_claims.of_ant(results)),
-        *_ours(results, ant_claims.of_ant),
+        *_format_own_methods(results, ant_claims.of_ant),
         "### What selection adds",
         _claims(ant_claims.of_selection(results)),
         "### Numbers",
@@ -177,7 +177,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _ours(
+def _format_own_methods(
     results: Mapping[str, Any], claims_of: Callable[[Mapping[str, Any], str], list[Claim]]
 ) -> list[str]:
     """The tables of our own methods, judged by the paper's claims."""

@@ -13,7 +13,7 @@ from brns.search import NoveltySearch
 from reproduction import results, timing
 from reproduction.pictures import CURVES
 from reproduction.plan import LABELS, Runs, Scale, ant_methods, maze_methods, variants
-from reproduction.runs import jobs, run_and_measure, side_by_side
+from reproduction.runs import jobs, open_process_pool, run_and_measure
 
 
 class Request(NamedTuple):
@@ -64,7 +64,7 @@ def time(request: Request) -> None:
     """What novelty costs, measured in a process of its own on one core."""
     plan, folder = request.plan.timing, request.out / "timing"
     folder.mkdir(parents=True, exist_ok=True)
-    with side_by_side(1) as pool:
+    with open_process_pool(1) as pool:
         pool.submit(timing.measure_costs, folder, plan).result()
     scale = f"Scale `{request.scale}`: {plan.repeats} repeats."
     content = {"provenance": collect_provenance(), "scale": scale, "asked": plan._asdict()}

@@ -19,10 +19,10 @@ from brns.pictures.records import RANDOM, choose_looks
 from brns.pictures.style import (
     INK,
     add_legend_below,
-    house_style,
     make_figure,
     make_line_style,
     save,
+    use_figure_style,
     use_plain_tick_labels,
     wrap_texts_to_panel_height,
 )
@@ -108,7 +108,7 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
             methods.setdefault(label(row["method"]), []).append(row)
     seeds = [int(rows_of_method[-1]["seeds"]) for rows_of_method in methods.values()]
     looks = choose_looks(methods)
-    with house_style():
+    with use_figure_style():
         figure = make_figure(6.4, 4.2)
         ax = figure.subplots()
         names = append_unequal_seed_counts(list(methods), seeds)
@@ -145,7 +145,7 @@ def signature(results: Mapping[str, Any]) -> Figure:
     bars = Bars(
         "standard deviation of all paths", TERMS, tuple(map(label, methods)), seeds, tuple(values)
     )
-    with house_style():
+    with use_figure_style():
         figure = make_figure(6.4, 4.2)
         paint_bars(bars, figure.subplots())
         add_legend_below(figure)
@@ -159,7 +159,7 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     """
     groups = dict.fromkeys(row["group"] for row in rows.values())
     colors = {group: LOOKS[name].color for group, name in zip(groups, OF_GROUPS, strict=False)}
-    with house_style():
+    with use_figure_style():
         figure = make_figure(12.4, 0.27 * len(rows) + 1.5)
         axes = figure.subplots(1, len(PANELS), sharey=True)
         for ax, (measure, title) in zip(axes, PANELS.items(), strict=True):
@@ -196,7 +196,7 @@ def by_dimension(costs: Costs) -> Figure:
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
     styles = _styles(costs)
 
-    def panel(ax: Axes, individuals: int) -> None:
+    def draw_cost_panel(ax: Axes, individuals: int) -> None:
         for name, n in lines.items():
             ms = [costs.ms(name, d, n, individuals) for d in costs.dimensions]
             words = f"{name}, {n} entries" if n else name
@@ -206,7 +206,7 @@ def by_dimension(costs: Costs) -> Figure:
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
         ax.set_title(f"{individuals // 2} + {individuals // 2} individuals")
 
-    return _panels(panel, 50, 200)
+    return _panels(draw_cost_panel, 50, 200)
 
 
 def by_entries(costs: Costs) -> Figure:
@@ -215,7 +215,7 @@ def by_entries(costs: Costs) -> Figure:
     """
     styles = _styles(costs)
 
-    def panel(ax: Axes, d: int) -> None:
+    def draw_entries_panel(ax: Axes, d: int) -> None:
         for name in (TREE, BRUTE, KNN, *costs.estimators):
             entries = [0 if name in costs.estimators else n for n in costs.entries]
             ms = [costs.ms(name, d, n, 50) for n in entries]
@@ -223,7 +223,9 @@ def by_entries(costs: Costs) -> Figure:
         ax.set(xscale="log", yscale="log", title=f"d = {d}")
         ax.set(xlabel="entries of the archive", ylabel="CPU ms per generation")
 
-    return _panels(panel, min(costs.dimensions, key=lambda d: abs(d - 32)), costs.dimensions[-1])
+    return _panels(
+        draw_entries_panel, min(costs.dimensions, key=lambda d: abs(d - 32)), costs.dimensions[-1]
+    )
 
 
 def crossover(costs: Costs) -> Figure:
@@ -234,7 +236,7 @@ def crossover(costs: Costs) -> Figure:
     titles = {TREE: "a KD-tree, rebuilt", "exact": "the best exact k-NN"}
     marks = {"<": "v", ">": "^", "": "o"}
 
-    def panel(ax: Axes, theirs: str) -> None:
+    def draw_crossover_panel(ax: Axes, theirs: str) -> None:
         for name in costs.estimators:
             points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
             style: dict[str, Any] = styles[name] | {"marker": ""}
@@ -252,7 +254,7 @@ def crossover(costs: Costs) -> Figure:
         ax.set_ylim(costs.entries[0] / 1.3, costs.entries[-1] * 1.3)
         ax.yaxis.set_major_locator(FixedLocator(costs.entries))
 
-    return _panels(panel, *titles)
+    return _panels(draw_crossover_panel, *titles)
 
 
 def over_time(costs: Costs) -> Figure:
@@ -262,7 +264,7 @@ def over_time(costs: Costs) -> Figure:
     for row in costs.over_time:
         lines.setdefault((row["method"], row["session"]), []).append(row)
 
-    def panel(ax: Axes, quantity: str) -> None:
+    def draw_quantity_panel(ax: Axes, quantity: str) -> None:
         for (name, _), rows in lines.items():
             memory = quantity == "MB kept"
             rows = rows[1:] if memory else rows
@@ -273,7 +275,7 @@ def over_time(costs: Costs) -> Figure:
             ax.plot(generations, values, label=words, **styles[name], markevery=0.1)
         ax.set(xlabel="generation", ylabel=quantity, yscale="log")
 
-    return _panels(panel, "CPU ms per generation", "MB kept")
+    return _panels(draw_quantity_panel, "CPU ms per generation", "MB kept")
 
 
 OF_COSTS: dict[str, Callable[[Costs], Figure]] = {
@@ -286,7 +288,7 @@ OF_COSTS: dict[str, Callable[[Costs], Figure]] = {
 
 def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
     """Two panels, each drawn by `panel` of its value, with plain numbers on logarithmic axes."""
-    with house_style():
+    with use_figure_style():
         figure = make_figure(11.2, 4.2)
         for ax, value in zip(figure.subplots(1, 2), (left, right), strict=True):
             panel(ax, value)

@@ -66,7 +66,7 @@ def run_and_measure(
 
     If a job fails, or at Ctrl-C, all end; the next call continues from what they saved.
     """
-    with side_by_side(workers) as pool:
+    with open_process_pool(workers) as pool:
         futures = [pool.submit(job) for job in todo]
         for future in show_progress_of(as_completed(futures), f"{title}, runs", len(futures)):
             future.result()
@@ -77,7 +77,7 @@ def run_and_measure(
 
 
 @contextmanager
-def side_by_side(workers: int) -> Generator[ProcessPoolExecutor]:
+def open_process_pool(workers: int) -> Generator[ProcessPoolExecutor]:
     """Processes that ignore Ctrl-C, and end with whatever ends this one."""
     spawn = multiprocessing.get_context("spawn")
     ignore = (signal.SIGINT, signal.SIG_IGN)

@@ -19,8 +19,8 @@ from brns.metrics.significance import (
     LEVEL,
     compare_shared_seeds,
     compute_least_p,
-    correct_testable_p,
-    format_not_tested,
+    correct_table_p,
+    format_insufficient_seeds,
 )
 
 HOLDS, PARTLY, FAILS, UNTESTED = (
@@ -81,21 +81,21 @@ def no_larger(one: Seeds, other: Seeds) -> Finding:
 
 def lowest(ours: Seeds, others: Sequence[Seeds]) -> Finding:
     """`ours` is below each of the others."""
-    return both(*(larger(other, ours) for other in others))
+    return combine_findings(*(larger(other, ours) for other in others))
 
 
 def ordered(groups: Sequence[Seeds]) -> Finding:
     """Each group is below the one before it."""
-    return both(*(larger(before, after) for before, after in pairwise(groups)))
+    return combine_findings(*(larger(before, after) for before, after in pairwise(groups)))
 
 
 def alike(one: Seeds, other: Seeds, factor: float) -> Finding:
     """Each is below `factor` times the other."""
 
-    def times(values: Seeds) -> Seeds:
+    def scale(values: Seeds) -> Seeds:
         return {seed: factor * value for seed, value in values.items()}
 
-    return both(larger(times(other), one), larger(times(one), other))
+    return combine_findings(larger(scale(other), one), larger(scale(one), other))
 
 
 def falls(first: Seeds, last: Seeds) -> Finding:
@@ -106,25 +106,25 @@ def falls(first: Seeds, last: Seeds) -> Finding:
     before = np.array([first[seed] for seed in shared])
     after = np.array([last[seed] for seed in shared])
     enough = bool(after.mean() < 0.5 * before.mean())
-    return [_signs(before - after)._replace(enough=enough)]
+    return [_run_sign_test(before - after)._replace(enough=enough)]
 
 
 def below(values: Seeds, limit: float) -> Finding:
     """The number is below a limit; a sign test over seeds."""
-    return [_signs(limit - np.array(list(values.values())))] if values else FAILS
+    return [_run_sign_test(limit - np.array(list(values.values())))] if values else FAILS
 
 
 def above(values: Seeds, limit: float) -> Finding:
     """The number is above a limit; a sign test over seeds."""
-    return [_signs(np.array(list(values.values())) - limit)] if values else FAILS
+    return [_run_sign_test(np.array(list(values.values())) - limit)] if values else FAILS
 
 
-def in_every_seed(have: int, seeds: int, partly: float = 0.5) -> Finding:
+def judge_seed_share(have: int, seeds: int, partly: float = 0.5) -> Finding:
     """Something happened in every seed, or partly, in this share of them; counted, not tested."""
     return HOLDS if have == seeds else PARTLY if have >= partly * seeds else FAILS
 
 
-def both(*findings: Finding) -> Finding:
+def combine_findings(*findings: Finding) -> Finding:
     """The comparisons of all findings,
     or the verdict of one that needs no test and does not hold.
     """
@@ -143,7 +143,7 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
         if not isinstance(finding, str):
             largest.append(max(each.p for each in finding))
             least.append(max(compute_least_p(each.seeds) for each in finding))
-    corrected = iter(correct_testable_p(largest, least).tolist())
+    corrected = iter(correct_table_p(largest, least).tolist())
     verdicts = []
     for finding in findings:
         if isinstance(finding, str):
@@ -158,7 +158,9 @@ def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
     ends = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
     if np.isnan(p):
-        return Judged(format_not_tested(min(each.seeds for each in comparisons)), None, ends)
+        return Judged(
+            format_insufficient_seeds(min(each.seeds for each in comparisons)), None, ends
+        )
     if p >= LEVEL:
         verdict = UNCONFIRMED if any(claimed) else FAILS
     elif all(claimed):
@@ -168,7 +170,7 @@ def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
     return Judged(verdict, p, ends)
 
 
-def _signs(over: np.ndarray) -> Comparison:
+def _run_sign_test(over: np.ndarray) -> Comparison:
     """The sign test; p leaves out ties."""
     there, against, seeds = int(np.sum(over > 0)), int(np.sum(over < 0)), len(over)
     p = float(binomtest(there, there + against).pvalue) if there + against else 1.0

@@ -10,7 +10,7 @@ from jax.core import Tracer
 
 from brns.core import Box, Task
 from brns.core.evaluation import name_function_or_class
-from brns.settings.configuration import is_settable_type, validate
+from brns.settings.configuration import is_settable_type, validate_setting
 from brns.settings.differences import short_repr
 
 JAX_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
@@ -23,13 +23,13 @@ REFUSED_MODES = {
 }
 """of JAX, under which the package does not compile; others find faults of a task all the same"""
 LIMIT = 2**31  # of JAX's integers
-DRAWING_MODES = ("jax_enable_x64", "jax_threefry_partitionable")
+PRNG_SETTINGS = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
 
 
-def read_random_modes() -> tuple[str, ...]:
+def read_prng_settings() -> tuple[str, ...]:
     """Those modes as they are now."""
-    return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in DRAWING_MODES)
+    return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in PRNG_SETTINGS)
 
 
 def check_no_strict_jax_modes() -> None:
@@ -92,7 +92,7 @@ def check_setting_types(part: Any) -> None:
         if isinstance(value := getattr(part, name), Tracer):
             continue
         what = f"{type(part).__name__}.{name}"
-        numbers = jax.tree.leaves(validate(what, hint, value))
+        numbers = jax.tree.leaves(validate_setting(what, hint, value))
         if name != "seed" and any(isinstance(n, int) and abs(n) >= LIMIT for n in numbers):
             raise ValueError(f"{what} must be below 2^31 = {LIMIT:,}; got {value!r:.80}")
 

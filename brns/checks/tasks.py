@@ -16,7 +16,7 @@ from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import CHANGED_SETTINGS, remember_evaluation_changes
+from brns.settings.edits import CHANGED_SETTINGS, ignore_evaluation_side_effects
 from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
@@ -88,7 +88,7 @@ def check_task(
         compiled = jax.jit(evaluate)(genotypes, key)
         if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
-    remember_evaluation_changes(code.texts, UserCode(task))
+    ignore_evaluation_side_effects(code.texts, UserCode(task))
     changed = find_differences(settings, part_to_json(task))
     CHANGED_SETTINGS.setdefault(type(task), set()).update(changed)
     if changed:
@@ -97,10 +97,10 @@ def check_task(
             "for settings: begin such names with _, and give __init__ no argument of that name",
             stacklevel=2,
         )
-    print(_summarize(task, first))
+    print(_format_evaluation_summary(task, first))
 
 
-def _summarize(task: Task, evaluation: Evaluation) -> str:
+def _format_evaluation_summary(task: Task, evaluation: Evaluation) -> str:
     """What a sound task gave, for its author to see whether it is what was meant."""
     failed, box = np.asarray(evaluation.failed), task.behavior_space
     if failed.all():

@@ -33,16 +33,16 @@ def main() -> None:
                 f"JAX has no plug-in for JAX_PLATFORMS={platforms}; install it, or unset "
                 "JAX_PLATFORMS"
             )
-        from_user = user_traceback(error)
+        from_user = format_user_traceback(error)
         is_usual = isinstance(error, USUAL)
         if not from_user and not is_usual:
             raise
-        from brns.cli.screen import errors, print_sentence
+        from brns.cli.screen import errors, print_message
 
-        print_sentence(f"brns: {(is_usual and str(error)) or repr(error)}", errors)
+        print_message(f"brns: {(is_usual and str(error)) or repr(error)}", errors)
         for note in getattr(error, "__notes__", ()):
             if "JAX_TRACEBACK_FILTERING" not in note:
-                print_sentence(note, errors)
+                print_message(note, errors)
         if from_user:
             print(f"It was raised in your code:\n{from_user}", file=sys.stderr)
         sys.exit(2)
@@ -57,7 +57,7 @@ def _configure_logging() -> None:
         logging.getLogger("brns").setLevel(logging.INFO)
 
 
-def user_traceback(error: BaseException) -> str:
+def format_user_traceback(error: BaseException) -> str:
     """The traceback from the user's own code on; empty where there is none."""
     installed = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")]
     others = (os.path.dirname(os.path.dirname(__file__)), *installed, "<")

@@ -92,6 +92,6 @@ def compare(
         raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None
     console.print(Markdown(f"{comparison}"))
     console.print(
-        f"Page: {page.check_page_path_beside_folder(out)}\nPicture: {out / 'comparison.png'}",
+        f"Page: {page.resolve_page_path(out)}\nPicture: {out / 'comparison.png'}",
         soft_wrap=True,
     )

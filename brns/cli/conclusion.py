@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic_core import to_json
 from rich.table import Table
 
-from brns.cli.screen import console, print_sentence
+from brns.cli.screen import console, print_message
 from brns.formatting import escape_control, format_number
 from brns.metrics.coverage import choose_grid_shape_or_none
 from brns.metrics.measures import MEASURES, compute_mean_and_deviation, summarize_run
@@ -78,11 +78,11 @@ def print_conclusion_and_draw(
     }
     for label, runs in group_by_method(records).items():
         # A table's own title would be cut to the table's width.
-        print_sentence(f"{directory}: {_make_title(label, runs[0])}", style="bold")
+        print_message(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
         console.print(_make_seed_statistics_table(runs, base))
         for line in interpret_measures(base):
-            print_sentence(line)
+            print_message(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
@@ -98,7 +98,7 @@ def print_conclusion_and_draw(
     for words, seconds in spans.items():
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
-        print_sentence(note)
+        print_message(note)
     _draw_overviews_and_print_path(directory, records, redraw)
 
 
@@ -115,7 +115,7 @@ def _draw_overviews_and_print_path(
             for record in show_progress_of(lacking, "drawing", len(lacking)):
                 save(overview(record), record.path / "overview.png")
         except RecordError as error:  # somebody else's run: its numbers stand above
-            print_sentence(f"No picture: {error}")
+            print_message(f"No picture: {error}")
             return
     where = directory / "*" if len(records) > 1 else records[0].path
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)

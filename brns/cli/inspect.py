@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, read_part_settings_from_source, read_settings_from_source
+from brns.cli.sources import Setting, read_class_settings, read_part_settings_from_source
 from brns.settings.configuration import find_setting_types_and_meanings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, suggest_name
 
@@ -62,14 +62,14 @@ def list_(
 
     With NAME: its settings, what has a setting of that name, or all of a kind.
     """
-    from brns.cli.screen import console, print_sentence
+    from brns.cli.screen import console, print_message
 
     if name is None or name in PLACES.values():
         for part in PARTS:
             if name not in (None, part.search_argument):
                 continue
             usual = "(default) " if part.attribute in DEFAULTS else ""
-            print_sentence(f"{part.command_line_usage:<25} {usual}{part.meaning}")
+            print_message(f"{part.command_line_usage:<25} {usual}{part.meaning}")
         return
     current = {part.name: part for part in PARTS}
     if name in current:
@@ -82,7 +82,7 @@ def list_(
             _print_settings(part.search_argument, read_part_settings_from_source(part))
         return
     setting = name.rpartition(".")[2]
-    searchs = read_settings_from_source("NoveltySearch")
+    searchs = read_class_settings("NoveltySearch")
     holders = [part for part in PARTS if setting in read_part_settings_from_source(part)]
     if not holders and setting not in searchs:
         inner = (key for part in PARTS for key in read_part_settings_from_source(part))

@@ -199,7 +199,7 @@ def _print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
         words = ", ".join(filter(None, [*about, row.changed, row.note]))
         name = Text(f"{row.path.relative_to(directory)}", "bold")
         console.print(name.append(f"  {escape_control(words)}", "not bold dim"))
-        cells = line.format(*_format_shared_cells(row), _format_date(row.began))
+        cells = line.format(*_format_common_columns(row), _format_date(row.began))
         text = Text(cells.rstrip())
         text.stylize(COLORS.get(row.state, ""), 2, 17)
         console.print(text)
@@ -230,11 +230,11 @@ def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:
             row.note or row.changed,
         ]
         name = f"{row.path.relative_to(directory)}"
-        table.add_row(name, *_format_shared_cells(row), *map(escape_control, texts))
+        table.add_row(name, *_format_common_columns(row), *map(escape_control, texts))
     Console(highlight=False, markup=False, width=1000).print(table)
 
 
-def _format_shared_cells(row: RunLine) -> list[str]:
+def _format_common_columns(row: RunLine) -> list[str]:
     """The columns that both tables have."""
     return [
         row.state_text,

@@ -38,21 +38,21 @@ def read_part_settings_from_source(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
     `brns.settings.configuration.find_setting_types_and_meanings` has them, without an import.
     """
-    settings = read_settings_from_source(part.attribute)
+    settings = read_class_settings(part.attribute)
     return settings | {
         name: settings[name]._replace(default=value) for name, value in part.settings.items()
     }
 
 
 @functools.cache
-def read_settings_from_source(name: str) -> dict[str, Setting]:
+def read_class_settings(name: str) -> dict[str, Setting]:
     """The settings of a class such as `ArchiveKNN`, those of its bases first."""
     settings: dict[str, Setting] = {}
     node = _parse_class_definitions().get(name)
     if node is None:  # of another package
         return settings
     for base in node.bases:
-        settings |= read_settings_from_source(ast.unparse(base))
+        settings |= read_class_settings(ast.unparse(base))
     meanings = read_field_docstrings(node)
     for field in node.body:
         match field:

@@ -157,13 +157,13 @@ def load_records(directories: Sequence[Path], searches: Sequence[str] | None) ->
     compilation_cache.enable_compilation_cache()
     user_searches = [load_or_make_user_search(text) for text in searches or ()]
     return [
-        _attach_search(record, user_searches)
+        _reopen_with_search(record, user_searches)
         for directory in directories
         for record in records(directory)
     ]
 
 
-def _attach_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
+def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
     """The record with the search that made it, if that is among those given."""
     for search in searches:
         try:

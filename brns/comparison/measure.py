@@ -74,7 +74,7 @@ def run_method(
     generations = world.generations
     states = [search.init(jax.random.key(seed)) for seed in seeds]
     founders = stack_trees([state.population for state in states])
-    visited = np.array(_find_visited_of_each_seed(world.cells, founders))
+    visited = np.array(_find_cells_by_seed(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
@@ -90,7 +90,7 @@ def run_method(
             if stop and stop.is_set():
                 raise CancelledError
             times.append(time.perf_counter())
-            visited |= np.asarray(_find_visited_of_each_seed(world.cells, born))
+            visited |= np.asarray(_find_cells_by_seed(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
             if after and number in when:
@@ -138,7 +138,7 @@ def _iterate_peer_offspring_without_states(
 
 
 @eqx.filter_jit
-def _find_visited_of_each_seed(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
+def _find_cells_by_seed(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.find_visited_cells)(individuals)
 
 

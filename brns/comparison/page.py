@@ -26,9 +26,9 @@ from brns.pictures.style import (
     WIDTHS,
     Width,
     add_legend_below,
-    house_style,
     make_figure,
     save,
+    use_figure_style,
 )
 from brns.runs.files import write_bytes
 
@@ -38,7 +38,7 @@ COLUMNS = 4
 """panels of the picture side by side"""
 
 
-def check_page_path_beside_folder(out: Path) -> Path:
+def resolve_page_path(out: Path) -> Path:
     """Where the page is, beside the folder OUT; a `ValueError` where that is another page."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
@@ -48,9 +48,9 @@ def check_page_path_beside_folder(out: Path) -> Path:
 
 def write_page_figure_and_csv(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
-    out, page = comparison.out, check_page_path_beside_folder(comparison.out)
+    out, page = comparison.out, resolve_page_path(comparison.out)
     write_bytes(out / "runs.csv", format_csv(comparison.rows).encode())
-    figure = draw_comparison(comparison.worlds, comparison.results)
+    figure = draw_coverage_comparison(comparison.worlds, comparison.results)
     save(figure, out / "comparison.png", dpi=75)
     save(figure, out / "comparison.pdf")
     write_bytes(page, format_page(comparison, quote(page.stem)).encode())
@@ -143,7 +143,7 @@ def _format_world_table(comparison: Comparison) -> str:
     return format_table(rows)
 
 
-def draw_comparison(
+def draw_coverage_comparison(
     worlds: Mapping[str, World],
     results: Mapping[str, Mapping[str, MethodResult]],
     width: Width | None = None,
@@ -162,7 +162,7 @@ def draw_comparison(
     columns = min({"column": 1, "page": 3}.get(width or "", COLUMNS), len(results))
     rows = math.ceil(len(results) / columns)
     total = WIDTHS[width] if width else 3.1 * columns + 0.5
-    with house_style(width):
+    with use_figure_style(width):
         figure = make_figure(total, 0.75 * total / columns * rows + 0.8)
         notes = {}
         for i, (name, methods) in enumerate(results.items()):

@@ -107,8 +107,8 @@ def compare(
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
-    worlds, out = _find_worlds(what, generations, cells), expand_home(out)
-    page.check_page_path_beside_folder(out)
+    worlds, out = _resolve_worlds(what, generations, cells), expand_home(out)
+    page.resolve_page_path(out)
     methods = _make_methods(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)
@@ -136,7 +136,7 @@ def compare(
         seeds=seeds,
         reference=reference,
         out=out,
-        mutation=_describe_operators(jobs, mutations or {}),
+        mutation=_describe_mutations(jobs, mutations or {}),
         provenance=group_by_provenance(answers),
         verdicts=compare_to_reference_by_world(results, reference),
     )
@@ -144,7 +144,7 @@ def compare(
     return comparison
 
 
-def _describe_operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
+def _describe_mutations(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
     """The operators of all methods in words; of several the methods' names say which."""
     if any(mutations):
         return "each method with the operator that its name says"
@@ -153,7 +153,7 @@ def _describe_operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation])
     return f"offspring by {' and '.join(names)} mutation"
 
 
-def _find_worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
+def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
     """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if not isinstance(cells, Cells | None):
         raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")

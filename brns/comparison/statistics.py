@@ -14,7 +14,7 @@ from brns.metrics.measures import compute_mean_and_deviation
 from brns.metrics.significance import (
     Difference,
     compare_paired,
-    correct_differences,
+    correct_differences_by_holm,
     count_seeds_needed,
 )
 
@@ -67,7 +67,8 @@ def compare_to_reference_by_world(
                     raw.append((world, method, fraction, mean, deviation))
                     tests.append(compare_paired(ours, theirs))
         rows += [
-            Verdict(*row, *test) for row, test in zip(raw, correct_differences(tests), strict=True)
+            Verdict(*row, *test)
+            for row, test in zip(raw, correct_differences_by_holm(tests), strict=True)
         ]
     return rows
 

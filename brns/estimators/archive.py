@@ -116,7 +116,7 @@ class ArchiveKNN(eqx.Module):
         """The archive with `additions` individuals more; see `NoveltyEstimator.update`."""
         key_entry, key_removal = jax.random.split(key)
         everyone = concatenate_populations(generation.parents, generation.offspring)
-        eligible = _is_valid(everyone) & ~_isin(everyone.id, state.id)
+        eligible = _mask_valid(everyone) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = (
@@ -204,12 +204,12 @@ class PopulationKNN(eqx.Module):
 _isin = partial(jnp.isin, method="binary_search")
 
 
-def _is_finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
+def _mask_finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     return jnp.all(jnp.isfinite(descriptors), axis=1)
 
 
-def _is_valid(population: Population) -> Bool[Array, " n"]:
-    return _is_finite(population.descriptor) & ~population.failed
+def _mask_valid(population: Population) -> Bool[Array, " n"]:
+    return _mask_finite(population.descriptor) & ~population.failed
 
 
 def _compute_sparseness(
@@ -218,7 +218,7 @@ def _compute_sparseness(
     population: Population,
     archived: References | None = None,
 ) -> Float[Array, " n"]:
-    living = _is_valid(population)
+    living = _mask_valid(population)
     references = References(population.descriptor, living)
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
@@ -231,4 +231,4 @@ def _compute_sparseness(
     number = jnp.sum(present, axis=1)
     novelty = jnp.sum(jnp.where(present, others, 0.0), axis=1) / number
     novelty = jnp.where(number, novelty, jnp.inf)
-    return jnp.where(_is_finite(descriptors), novelty, jnp.nan)
+    return jnp.where(_mask_finite(descriptors), novelty, jnp.nan)

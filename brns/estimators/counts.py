@@ -308,7 +308,7 @@ class VisitCounts(eqx.Module):
         cones = len(state.grids.cones.axis)
         boxes = len(visits) - cones
         # A power of two: products are exact, and sums in float32 never rise where their parts fall.
-        weight = self._weigh_cones(state.frame)
+        weight = self._choose_cone_weight(state.frame)
         total, by_cones = (
             jnp.sum(part, axis=0, dtype=jnp.int32).astype(jnp.float32)
             for part in (roots[:boxes], roots[boxes:])
@@ -316,7 +316,7 @@ class VisitCounts(eqx.Module):
         mean = (total + weight * by_cones) / (np.float32(table[0]) * (boxes + weight * cones))
         return jnp.minimum(mean, 1.0) ** 2
 
-    def _weigh_cones(self, frame: Frame) -> Float[Array, ""]:
+    def _choose_cone_weight(self, frame: Frame) -> Float[Array, ""]:
         if self.cones is not None:
             return jnp.float32(self.cones)
         return jnp.where(frame.directions > MANY, 1.0, LIGHT)

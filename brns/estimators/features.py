@@ -67,12 +67,14 @@ def fit_frame_to_founders_once(frame: Frame, population: Population) -> Frame:
     center = _sum_rows(jnp.where(counts, population.descriptor, 0.0)) / number
     away = jnp.where(counts, (population.descriptor - center) / half, 0.0)
     scale = jnp.maximum(3 * jnp.sqrt(jnp.sum(_sum_rows(away**2)) / away.shape[1] / number), LEAST)
-    wide, directions = jnp.maximum(NARROW / scale, 1.0), _count_directions(away, counts)
+    wide, directions = jnp.maximum(NARROW / scale, 1.0), _compute_participation_ratio(away, counts)
     from_founders = Frame(frame.space, center, scale, wide, directions, jnp.ones((), bool))
     return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, from_founders)
 
 
-def _count_directions(points: Float[Array, "n d"], counts: Bool[Array, "n 1"]) -> Float[Array, ""]:
+def _compute_participation_ratio(
+    points: Float[Array, "n d"], counts: Bool[Array, "n 1"]
+) -> Float[Array, ""]:
     r"""The participation ratio of the covariance of points around 0, $(\mathrm{tr}\,C)^2 /
     \mathrm{tr}\,C^2$: of d directions of equal variance d. Rows that do not count are zeros.
 

@@ -122,7 +122,7 @@ class BehaviorRecognition(eqx.Module):
         center = (space.low + space.high) / 2 if scaled else jnp.zeros_like(space.low)
         scale = (space.high - space.low) / 2 if scaled else jnp.ones_like(space.low)
         state = RecognitionState(target, predictor, (), center, scale)
-        predictor = self._drive_predictor_from_target(state, space, key_diverge)
+        predictor = self._maximize_initial_error(state, space, key_diverge)
         return state._replace(predictor=predictor, optimiser=self._adam.init(predictor))
 
     def embed(
@@ -250,7 +250,7 @@ class BehaviorRecognition(eqx.Module):
             0, self.epochs * steps, descend, (state.predictor, state.optimiser)
         )
 
-    def _drive_predictor_from_target(
+    def _maximize_initial_error(
         self, state: RecognitionState, space: Box, key: Key[Array, ""]
     ) -> PyTree:
         """Gradient ascent on M over uniform behaviors, so that xi1 starts far from xi*."""

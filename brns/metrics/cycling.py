@@ -114,7 +114,7 @@ def cycling_of_record(
             compute_eta(q),
             *kappas,
             r,
-            compute_regained_share_of_later_generations(r),
+            compute_regain_share(r),
         )
         cache[key] = search, measured
     return cache[key][1]
@@ -274,7 +274,7 @@ def compute_kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.nd
     return count / np.arange(len(count), 0, -1)
 
 
-def compute_regained_share_of_later_generations(
+def compute_regain_share(
     r: Float[Numbers, "g g"],
 ) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1],

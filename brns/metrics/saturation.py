@@ -39,7 +39,7 @@ class VisitedCells:
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []
 
-    def add_and_get_fraction_new_in_last_half(self, descriptors: Float[np.ndarray, "n d"]) -> float:
+    def update_new_cell_fraction(self, descriptors: Float[np.ndarray, "n d"]) -> float:
         """After one more generation: of the visited cells, the share first visited in the last half
         of all generations.
 
@@ -77,7 +77,7 @@ def fraction_new_in_last_half_of_record(record: Record) -> Float[np.ndarray, " g
     seen = VisitedCells(record.behavior_space)
     return np.array(
         [
-            seen.add_and_get_fraction_new_in_last_half(rows)
+            seen.update_new_cell_fraction(rows)
             for rows in read_valid_column_by_generation(record, "descriptor")
         ]
     )

@@ -32,13 +32,13 @@ class Difference(NamedTuple):
     def verdict(self) -> str:
         """`higher` or `lower` where p < 0.05, else `undecided`; of too few seeds `not tested`."""
         if np.isnan(self.p):
-            return format_not_tested(self.seeds)
+            return format_insufficient_seeds(self.seeds)
         if not self.p < LEVEL:
             return "undecided"
         return "higher" if self.effect > 0.5 else "lower"
 
 
-def format_not_tested(seeds: int) -> str:
+def format_insufficient_seeds(seeds: int) -> str:
     """The words for a difference that so many seeds cannot confirm."""
     return f"not tested (n = {seeds})"
 
@@ -131,7 +131,7 @@ def correct_p_by_holm(p: Values) -> Float[np.ndarray, " n"]:
     return corrected
 
 
-def correct_testable_p(p: Values, least: Values) -> Float[np.ndarray, " n"]:
+def correct_table_p(p: Values, least: Values) -> Float[np.ndarray, " n"]:
     """The p of one table corrected together by Holm's method; NaN for those that are not tested.
 
     A test that could not be confirmed even with its least p is left out, first by itself, then
@@ -152,16 +152,14 @@ def correct_testable_p(p: Values, least: Values) -> Float[np.ndarray, " n"]:
     return corrected
 
 
-def correct_differences(tests: Sequence[Difference]) -> list[Difference]:
+def correct_differences_by_holm(tests: Sequence[Difference]) -> list[Difference]:
     """Tests of one table, each with its p corrected.
 
     Args:
         tests: All that stand in one table.
 
     Returns:
-        The same with p as `correct_testable_p` gives it.
+        The same with p as `correct_table_p` gives it.
     """
-    p = correct_testable_p(
-        [test.p for test in tests], [compute_least_p(test.seeds) for test in tests]
-    )
+    p = correct_table_p([test.p for test in tests], [compute_least_p(test.seeds) for test in tests])
     return [test._replace(p=float(new)) for test, new in zip(tests, p, strict=True)]

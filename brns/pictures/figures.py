@@ -21,9 +21,9 @@ from brns.pictures.style import (
     WIDTHS,
     Width,
     add_legend_below,
-    house_style,
     make_figure,
     prepend_to_title,
+    use_figure_style,
 )
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
@@ -49,7 +49,7 @@ def overview(record: Runs) -> Figure:
     records = [record] if isinstance(record, Record) else list(record)
     if not records:
         raise ValueError("an overview needs a run; got none")
-    with house_style():
+    with use_figure_style():
         figure = make_figure(12.4, 5.6 * len(records) + 0.4)
         axes = figure.subplots(len(records), 2, squeeze=False)
         for (left, right), each in zip(axes, records, strict=True):
@@ -157,7 +157,7 @@ class Prepared(NamedTuple):
         across = max(map(len, rows))
         inches, ratio = (5.4, 0.87) if self.picture.shows_maps else (5.6, 0.625)
         total = WIDTHS[width] if width else inches * across
-        with house_style(width):
+        with use_figure_style(width):
             figure = make_figure(
                 total, ratio * total / across * len(rows) + (0.1 if width else 0.3)
             )
@@ -209,7 +209,7 @@ def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> 
     if picture.panels == "states" and "generation" not in options:
         rows = []
         for label, record in sources.items():
-            states = _pick_states(record)
+            states = _choose_state_generations(record)
             rows.append([(label, picture.gather(record, g, **options)) for g in states])
         return rows
     if picture.archived:
@@ -223,7 +223,7 @@ def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> 
     return [panels[i : i + across] for i in range(0, len(panels), across)]
 
 
-def _pick_states(record: Record) -> list[int]:
+def _choose_state_generations(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
     states = require_states(record, "a novelty map")
     last = len(states) - 1

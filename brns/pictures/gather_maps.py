@@ -142,11 +142,11 @@ def gather_behaviors(record: Record) -> Behaviors:
     descriptor, born, solved = (
         np.concatenate(read_valid_column_by_generation(record, name)) for name in names
     )
-    paths = _replay_some_solutions(record) if solved.any() else ()
+    paths = _simulate_solution_paths(record) if solved.any() else ()
     return Behaviors(find_scene(record), descriptor, born, solved, paths)
 
 
-def _replay_some_solutions(record: Record) -> tuple[np.ndarray, ...]:
+def _simulate_solution_paths(record: Record) -> tuple[np.ndarray, ...]:
     task = record.search_or_none and unwrap_task(record.search.task)
     if not isinstance(task, Traced):
         return ()

@@ -27,7 +27,7 @@ from brns.pictures.records import (
     label_method,
     pick_evenly,
 )
-from brns.pictures.style import add_legend_below, house_style, prepend_to_title
+from brns.pictures.style import add_legend_below, prepend_to_title, use_figure_style
 from brns.runs.files import make_file_atomically
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
@@ -127,7 +127,7 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
         if can_draw_novelty_map(record)
         else [None] * len(moments)
     )
-    with house_style():
+    with use_figure_style():
         # Numbers beside the bar get longer from frame to frame.
         layout = ConstrainedLayoutEngine(w_pad=0.25)
         figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
@@ -138,7 +138,7 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
         living = gather_maps.gather_population(record, now)
         if state is not None and (novelty is None or novelty.generation != state):
             novelty = gather_maps.gather_novelty_map(record, state)
-        with house_style():
+        with use_figure_style():
             ax.clear()
             if novelty is None:
                 paint_population(living, ax)

@@ -9,7 +9,7 @@ from brns.metrics.measures import MEASURES
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_behaviors
 from brns.pictures.records import label_method
-from brns.pictures.style import StyledFigure, encode_image_data_url, encode_png, house_style
+from brns.pictures.style import StyledFigure, encode_image_data_url, encode_png, use_figure_style
 from brns.runs.files import RecordError
 from brns.runs.record import Record
 
@@ -64,7 +64,7 @@ def _has_measure(record: Record, name: str) -> bool:
 
 def _render_behaviors_html(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
-    with house_style():
+    with use_figure_style():
         figure = StyledFigure(figsize=(2.6, 2.3), layout="constrained")
         ax = figure.subplots()
         try:

@@ -76,7 +76,7 @@ NOVELTY = "viridis"
 
 
 @contextlib.contextmanager
-def house_style(width: Width | None = None) -> Generator[None, None, None]:
+def use_figure_style(width: Width | None = None) -> Generator[None, None, None]:
     """Within the block matplotlib draws in our style, for print in smaller type and lines."""
     interactive = matplotlib.is_interactive()
     try:
@@ -93,7 +93,10 @@ class StyledFigure(Figure):
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Save it in our style; the type of fonts is asked for when a file is written."""
-        with house_style(), matplotlib.rc_context({"savefig.dpi": options.pop("dpi", self.dpi)}):
+        with (
+            use_figure_style(),
+            matplotlib.rc_context({"savefig.dpi": options.pop("dpi", self.dpi)}),
+        ):
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
@@ -208,7 +211,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
-    with make_file_atomically(path) as temporary, house_style():
+    with make_file_atomically(path) as temporary, use_figure_style():
         if path.suffix == ".png":
             temporary.write_bytes(encode_png(figure, **options))
         else:

@@ -19,7 +19,7 @@ from brns.runs.paths import (
 )
 from brns.runs.provenance import read_sources
 from brns.runs.record import Record
-from brns.runs.remaking import GENOTYPE, remakes_exactly, warn_unless_exact
+from brns.runs.remaking import GENOTYPE, is_exactly_reproducible, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
@@ -118,8 +118,8 @@ def fork(
         for number in range(at + 1):
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays, synced=False)
-            if changed and not remakes_exactly(copy, number):
-                born = _remake_by_original_operators(source, search, number)
+            if changed and not is_exactly_reproducible(copy, number):
+                born = _recompute_with_original_operators(source, search, number)
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)
         for number in source.store.list_generations("failed"):
@@ -131,7 +131,7 @@ def fork(
     return Record(out, search)
 
 
-def _remake_by_original_operators(
+def _recompute_with_original_operators(
     source: Record, search: NoveltySearch, number: int
 ) -> Float[np.ndarray, "n p"]:
     """The genotypes that were born in a generation of the run."""
@@ -139,11 +139,11 @@ def _remake_by_original_operators(
         return _make_record_with_original_operators(source, search).column(GENOTYPE, [number])[0]
     except RecordError as error:
         if source.search_or_none is None:  # whose genotype space may be another one
-            error.add_note(_advise_search(source))
+            error.add_note(_format_fork_advice(source))
         raise
 
 
-def _advise_search(source: Record) -> str:
+def _format_fork_advice(source: Record) -> str:
     return f"Fork brns.Record({str(source.path)!r}, search) with the search that made it"
 
 
@@ -157,7 +157,7 @@ def _make_record_with_original_operators(source: Record, search: NoveltySearch) 
     except SettingsError as error:
         raise SettingsError(
             f"genotypes of {source.path} must be made again by its own operators. "
-            f"{_advise_search(source)}: {error}"
+            f"{_format_fork_advice(source)}: {error}"
         ) from None
     makers = Record(source)
     makers.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])

@@ -37,7 +37,7 @@ from brns.runs.seeds import compute_generations
 from brns.runs.store import list_run_or_child_runs
 from brns.search import NoveltySearch
 from brns.settings.differences import short_repr
-from brns.settings.outdated import count_edits
+from brns.settings.outdated import count_process_edits
 
 Exist = Literal["refuse", "resume"]
 Until = Callable[[SavedGeneration], bool]
@@ -218,7 +218,7 @@ def iterate_generations(
     runs: Sequence[ActiveRun], until: Until | None = None, bar: Bar | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
     """Generation after generation of all seeds; each is saved while the next is computed."""
-    status, reason, edits = "stopped", "", count_edits()
+    status, reason, edits = "stopped", "", count_process_edits()
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     try:
         with contextlib.closing(_compute_and_save(runs)) as steps:
@@ -244,8 +244,8 @@ def iterate_generations(
         raise
     finally:
         changed = []
-        if count_edits() == edits:  # else it may have been by hand
-            changed = runs[0].record.metadata.remember_and_list_evaluation_changes(runs[0].search)
+        if count_process_edits() == edits:  # else it may have been by hand
+            changed = runs[0].record.metadata.collect_evaluation_side_effects(runs[0].search)
         for run in runs:
             with room:
                 run.end_session_and_record_changes(status, reason, changed)
@@ -259,13 +259,13 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
     count, batches = first.total - first.number, record.metadata.seed_batches
     steps = compute_generations(first.search, keys, states, count, batches)
     saving: list[Future[None]] = []
-    begun, edits = time.monotonic(), count_edits()
+    begun, edits = time.monotonic(), count_process_edits()
     with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
         try:
             for after in steps:
-                if count_edits() != edits:  # between this generation and the last, by hand
+                if count_process_edits() != edits:  # between this generation and the last, by hand
                     check_and_record_code_edits([run.record for run in runs], first.number, False)
-                    edits = count_edits()
+                    edits = count_process_edits()
                 saved = [
                     run.save_generation_and_progress(*step)
                     for run, step in zip(runs, after, strict=True)

@@ -22,10 +22,10 @@ from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, follow_moved_paths, format_diff
 from brns.settings.edits import (
     CHANGED_SETTINGS,
-    list_remembered_evaluation_changes,
-    remember_evaluation_changes,
+    ignore_evaluation_side_effects,
+    list_evaluation_side_effects,
 )
-from brns.settings.outdated import discard_compiled_if_edited, remember_changed_settings
+from brns.settings.outdated import discard_compiled_if_edited, ignore_setting_side_effects
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -125,11 +125,11 @@ class Metadata(pydantic.BaseModel):
     """CRC-32 of all else"""
 
     @property
-    def seeds_together(self) -> list[int]:
+    def batch_seeds(self) -> list[int]:
         """The seeds that go on together, in order."""
         return sorted(set(self.seeds) - set(self.left_out))
 
-    def sources_of(self, generation: int) -> dict[str, str]:
+    def get_sources_at(self, generation: int) -> dict[str, str]:
         """The user's own code by which a generation was made, by name."""
         sources = self.sources
         for edit in reversed(self.edits):
@@ -144,15 +144,15 @@ class Metadata(pydantic.BaseModel):
             before = follow_moved_paths(before, here, read_sources(search).folders)
         return find_differences(before, here, self.changing)
 
-    def remember_and_list_evaluation_changes(self, search: NoveltySearch) -> list[str]:
+    def collect_evaluation_side_effects(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         source, settings = read_sources(search), self.find_different_settings(search)
-        remember_evaluation_changes(self.sources, source)
+        ignore_evaluation_side_effects(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
-        remember_changed_settings(source)
-        return [*settings, *list_remembered_evaluation_changes(source)]
+        ignore_setting_side_effects(source)
+        return [*settings, *list_evaluation_side_effects(source)]
 
     def compute_checksum_of_fields(self) -> int:
         """The checksum that it should have."""
@@ -192,7 +192,7 @@ def make_metadata_of_each_seed(
         genotypes=genotypes,
         changing=[
             *(_prefix_of_task(experiment) + name for name in settings),
-            *list_remembered_evaluation_changes(source),
+            *list_evaluation_side_effects(source),
         ],
         sources=source.texts,
         **collect_provenance(),

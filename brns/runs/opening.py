@@ -15,7 +15,7 @@ from typing import SupportsIndex
 import jax
 import numpy as np
 
-from brns.checks.parts import DRAWING_MODES
+from brns.checks.parts import PRNG_SETTINGS
 from brns.formatting import escape_control
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
@@ -34,7 +34,7 @@ from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
-DRAWING = (*DRAWING_MODES, "jax_default_prng_impl")
+DRAWING = (*PRNG_SETTINGS, "jax_default_prng_impl")
 WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
 
 
@@ -67,7 +67,7 @@ def save_founders_and_begin_runs(
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
     """New runs, of which the founders are stored, from what `search.init_with_failures` gave."""
-    changed = facts[0].remember_and_list_evaluation_changes(search)
+    changed = facts[0].collect_evaluation_side_effects(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, failed), store in zip(facts, begun, stores, strict=True):
@@ -94,8 +94,8 @@ def reopen(
                 f"{format_diff(other)}. Move it elsewhere"
             )
         record.search = first.search
-    check_seeds_together(path, existing)
-    check_same_random_modes(first)
+    check_batch_seeds(path, existing)
+    check_same_prng_settings(first)
     planned = first.planned_generations
     total = planned if generations is None else require_integer("generations", generations)
     _lock_until_closed(existing, locks)
@@ -110,7 +110,7 @@ def reopen(
         )
         LOG.warning("%s", escape_control(text))
     elsewhere = [record for record in existing if edited or record.made_elsewhere]
-    mark_missing_seeds(existing)
+    drop_missing_seeds(existing)
     runs = [ActiveRun.read_stored(record, at, total) for record in existing]
     session = metadata.Session(after=at)
     for run in runs:
@@ -139,9 +139,9 @@ def check_same_arguments(
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.genotypes}
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
     present = sorted(run.seed for run in runs)
-    known = seeds in (sorted(first.seeds), first.seeds_together, present)
+    known = seeds in (sorted(first.seeds), first.batch_seeds, present)
     if known and requested == there:
-        if missing := sorted(set(seeds) - set(first.seeds_together)):
+        if missing := sorted(set(seeds) - set(first.batch_seeds)):
             text = f"seeds {missing} are missing in {out} since it went on without them"
             warnings.warn(escape_control(text), stacklevel=2)
         return
@@ -152,10 +152,10 @@ def check_same_arguments(
     )
 
 
-def check_same_random_modes(run: Record) -> None:
+def check_same_prng_settings(run: Record) -> None:
     """A `RecordError` where JAX would draw other random numbers here than the run's."""
-    was = _select_random_modes(run.metadata.xla_flags)
-    here = _select_random_modes(collect_provenance()["xla_flags"])
+    was = _select_prng_settings(run.metadata.xla_flags)
+    here = _select_prng_settings(collect_provenance()["xla_flags"])
     if was != here:
         raise RecordError(
             f"{run.path} was begun with {was or 'the usual modes of JAX'}, and here are "
@@ -164,12 +164,12 @@ def check_same_random_modes(run: Record) -> None:
         )
 
 
-def _select_random_modes(flags: str) -> str:
+def _select_prng_settings(flags: str) -> str:
     """Those of JAX's settings by which random numbers are drawn."""
     return " ".join(word for word in flags.split() if word.startswith(DRAWING))
 
 
-def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:
+def check_batch_seeds(path: Path, runs: Sequence[Record]) -> None:
     """A `RecordError` where a seed would go on alone, is of another batch, or is there twice."""
     present = sorted(run.seed for run in runs)
     alone = [run.path for run in runs] == [path]
@@ -181,7 +181,7 @@ def check_seeds_together(path: Path, runs: Sequence[Record]) -> None:
                 "but one of them elsewhere"
             )
     for run in runs:
-        together = run.metadata.seeds_together
+        together = run.metadata.batch_seeds
         strange = [other for other in runs if other.seed not in together]
         if strange or (alone and together != present):
             odd = strange[0] if strange else run
@@ -206,10 +206,10 @@ def find_last_common_checkpoint(path: Path, runs: Sequence[Record]) -> int:
     raise RecordError(f"{path} has no state to go on from{which}: {others}start anew")
 
 
-def mark_missing_seeds(runs: Sequence[Record]) -> None:
+def drop_missing_seeds(runs: Sequence[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     present = [run.seed for run in runs]
-    if missing := sorted(set(runs[0].metadata.seeds_together) - set(present)):
+    if missing := sorted(set(runs[0].metadata.batch_seeds) - set(present)):
         warnings.warn(
             f"seeds {missing} of the batch are missing: the others go on without them. Seeds of a "
             "task in JAX round together, so that the last bits of these may change",

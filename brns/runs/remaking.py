@@ -122,7 +122,7 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     return np.array(again.genotype), compare_with_stored(facts, again, space)
 
 
-def remakes_exactly(record: Any, number: int) -> bool:
+def is_exactly_reproducible(record: Any, number: int) -> bool:
     """Whether a generation's genotypes are stored, or made again here to the bit."""
     stored = record.read_generation_arrays(number)["stored"]
     return bool(stored.all()) or remake_and_compare(record, number)[1] == "exact"
@@ -166,7 +166,7 @@ def _explain_difference(record: Any, number: int, like: Likeness) -> str:
     if changed := sessions[-1].find_differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
     if edited := diff_code_by_name(
-        metadata.sources_of(number), read_sources(record.search), metadata.changing
+        metadata.get_sources_at(number), read_sources(record.search), metadata.changing
     ):
         return f"your own code was edited since: {', '.join(edited)}"
     if like == "rounded":

@@ -79,7 +79,7 @@ class Rows:
             fitness_max=float(fitness.max()),
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
-            new=self.seen.add_and_get_fraction_new_in_last_half(living),
+            new=self.seen.update_new_cell_fraction(living),
             coverage_evaluated=coverage["offspring"],
             coverage_survivors=coverage["survivors"],
             failed=self.failed,

@@ -38,7 +38,7 @@ class EstimatorStateReader:
         if self.search is not search:
             self.search, self.shapes, self.restored = (
                 search,
-                _compute_stored_shapes(search),
+                _compute_compact_shapes(search),
                 NOTHING,
             )
         file = record.store.get_file_path("states", number)
@@ -55,7 +55,7 @@ class EstimatorStateReader:
         return estimator
 
 
-def _compute_stored_shapes(search: NoveltySearch) -> Any:
+def _compute_compact_shapes(search: NoveltySearch) -> Any:
     """The shapes of what is stored of an estimator's state."""
     with use_float32():
         return eqx.filter_eval_shape(

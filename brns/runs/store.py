@@ -91,7 +91,7 @@ class Store:
         """Write the arrays of a generation, whole or not at all; synced, the disk confirms them."""
         from brns.runs.arrays import write_arrays
 
-        self._make_folder(self.path / kind)
+        self._make_folder_without_parents(self.path / kind)
         write_arrays(self.get_file_path(kind, number), arrays, seal, synced)
 
     def sync_generations(self, numbers: Iterable[int]) -> None:
@@ -183,9 +183,9 @@ class Store:
 
     def make_run_folder(self) -> None:
         """Make the directory, where there is none."""
-        self._make_folder(self.path)
+        self._make_folder_without_parents(self.path)
 
-    def _make_folder(self, folder: Path) -> None:
+    def _make_folder_without_parents(self, folder: Path) -> None:
         """Make a folder where there is none, and have the disk confirm its name; not those above
         it: a run that was moved away is not begun anew.
         """

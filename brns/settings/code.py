@@ -72,7 +72,7 @@ def get_qualified_name(thing: Any) -> str:
     return get_module_prefix(module) + thing.__qualname__
 
 
-def read_source_and_compiled_digest(function: types.FunctionType) -> str:
+def format_source_with_digest(function: types.FunctionType) -> str:
     """The source of a function, with a digest of what Python compiled: alone where there is no
     source, or where the file was edited since.
     """
@@ -104,7 +104,7 @@ def _compile_codes(text: str, file: str) -> list[types.CodeType]:
 
 
 def extract_digest_lines(text: str) -> list[str]:
-    """What Python compiled of functions whose text `read_source_and_compiled_digest` gave."""
+    """What Python compiled of functions whose text `format_source_with_digest` gave."""
     return re.findall(r"^(?:# )?(.*, compiled by Python .*: \w{16})$", text, re.MULTILINE)
 
 
@@ -194,33 +194,31 @@ def find_strings(code: types.CodeType) -> set[str]:
     return {each for each in constants if isinstance(each, str)}
 
 
-def read_changing_statements_of_module(module: Mapping[str, Any], name: str) -> str:
+def read_module_writes(module: Mapping[str, Any], name: str) -> str:
     """The lines of a module that assign or change a global; of a notebook those from the last cell
     on that assigns it, each once.
     """
     if "get_ipython" not in module:
-        return extract_changing_statements(
-            "".join(linecache.getlines(module.get("__file__") or "")), name
-        )
+        return extract_name_writes("".join(linecache.getlines(module.get("__file__") or "")), name)
     lines: list[str] = []
     for cell in module["In"][::-1]:
-        if text := extract_changing_statements(cell, name):
+        if text := extract_name_writes(cell, name):
             lines.insert(0, text)
             if name in find_variables(parse_source(text), ast.Store):
                 break
     return "".join(dict.fromkeys(lines))
 
 
-def extract_changing_statements(text: str, name: str) -> str:
+def extract_name_writes(text: str, name: str) -> str:
     """The lines of a module, a cell or a class that assign a name, but not within functions."""
     with contextlib.suppress(SyntaxError):
         tree = parse_source(text)
         block = tree.body[0] if [*map(type, tree.body)] == [ast.ClassDef] else tree
-        return "".join(f"{ast.unparse(each)}\n" for each in _find_changing_statements(block, name))
+        return "".join(f"{ast.unparse(each)}\n" for each in _find_name_writes(block, name))
     return ""
 
 
-def _find_changing_statements(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
+def _find_name_writes(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
     """The statements that assign a name, a part of what it names, or call a method of it; also
     within an `if`, but in no function or class; of a `for` or a `with` the first line.
     """
@@ -235,7 +233,7 @@ def _find_changing_statements(block: ast.AST, name: str) -> Generator[ast.stmt, 
             changed = {*find_variables(line, ast.Store), *_find_mutated_names(line)}
             if name in changed and not only_declared:
                 yield line
-        yield from _find_changing_statements(node, name)
+        yield from _find_name_writes(node, name)
 
 
 def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
@@ -267,7 +265,7 @@ def is_constant_of_module(text: str, name: str) -> bool:
                 touched = [each.id for each in node.args if isinstance(each, ast.Name)]
             if name in touched:
                 return False
-    lines = parse_source(extract_changing_statements(text, name)).body
+    lines = parse_source(extract_name_writes(text, name)).body
     with contextlib.suppress(ValueError, IndexError, AttributeError, KeyError):
         line: Any = lines[0]
         value = ast.literal_eval(line.value)

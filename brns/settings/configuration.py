@@ -44,7 +44,7 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
             continue
         hint, meaning = fields[key]
         try:
-            values[key] = validate(f"{name}.{key} ({meaning})", hint, value)
+            values[key] = validate_setting(f"{name}.{key} ({meaning})", hint, value)
         except SettingsError as error:
             problems.append(str(error))
     if fields:
@@ -57,14 +57,14 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     return part
 
 
-def validate(what: str, hint: Any, value: Any, document: bool = False) -> Any:
+def validate_setting(what: str, hint: Any, value: Any, from_json: bool = False) -> Any:
     """The value as its type hint has it, with plain numbers, and lists as tuples; otherwise a
-    `SettingsError`. In a `document` of JSON text stands for a path and the like.
+    `SettingsError`. With `from_json` text stands for a path and the like.
     """
     import pydantic
 
     try:
-        if document:
+        if from_json:
             return _make_validator(hint).validate_json(json.dumps(value))
         return _make_validator(hint).validate_python(_as_python(value))
     except pydantic.ValidationError as error:

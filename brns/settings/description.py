@@ -22,7 +22,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from brns.settings.configuration import validate
+from brns.settings.configuration import validate_setting
 from brns.settings.parts import NAMED, SettingsError
 
 
@@ -179,12 +179,16 @@ def attributes_of(thing: Any) -> dict[str, Any]:
                 attributes[slot] = value
     for argument in _find_constructor_arguments(type(thing)):
         value = attributes.get(f"_{argument}")
-        if argument not in attributes and value is not None and not _is_refused(value, argument):
+        if (
+            argument not in attributes
+            and value is not None
+            and not _is_unrecordable(value, argument)
+        ):
             attributes[argument] = attributes.pop(f"_{argument}")
     return attributes
 
 
-def _is_refused(value: Any, name: str) -> bool:
+def _is_unrecordable(value: Any, name: str) -> bool:
     """Whether it is a value that a record cannot keep."""
     try:
         if _counts_as_setting_value(value):
@@ -365,7 +369,7 @@ def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
         originals = original if same_length else [None] * len(value)
         pairs = zip(value, originals, strict=True)
         return tuple(_decode_setting(what, Any, item, each) for item, each in pairs)
-    return validate(what, hint, value, document=True)
+    return validate_setting(what, hint, value, from_json=True)
 
 
 REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")

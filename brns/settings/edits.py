@@ -26,7 +26,7 @@ CHANGED_SETTINGS: MutableMapping[type, set[str]] = weakref.WeakKeyDictionary()
 """the same of the settings of objects of a class"""
 
 
-def list_remembered_evaluation_changes(code: UserCode) -> list[str]:
+def list_evaluation_side_effects(code: UserCode) -> list[str]:
     """The names of some code that evaluations of this process changed."""
 
     def is_named_in_code(name: str) -> bool:
@@ -60,7 +60,7 @@ def diff_code_by_name(
     return changed
 
 
-def remember_evaluation_changes(before: Mapping[str, str], now: UserCode) -> None:
+def ignore_evaluation_side_effects(before: Mapping[str, str], now: UserCode) -> None:
     """From now on what evaluations changed since the texts were `before` is no edit in this
     process: counters, caches, logs.
 
@@ -84,7 +84,7 @@ class SentCode(NamedTuple):
 def describe_code_for_workers(task: Any) -> SentCode:
     code, python = UserCode(task), sys.version_info[:2]
     return SentCode(
-        python, code.texts, code.digest_module_files(), list_remembered_evaluation_changes(code)
+        python, code.texts, code.digest_module_files(), list_evaluation_side_effects(code)
     )
 
 

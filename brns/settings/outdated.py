@@ -24,7 +24,7 @@ class _Used(NamedTuple):
 
 
 _TEXTS: dict[tuple[str, int], str] = {}
-"""the code that this process used last, by `_identify`"""
+"""the code that this process used last, by `_make_code_key`"""
 _NAMES: set[str] = set()
 """of all that was looked for"""
 _OBJECTS: dict[int, _Used] = {}
@@ -32,7 +32,7 @@ _EDITS: list[None] = []
 """one for each time that code or settings had changed"""
 
 
-def count_edits() -> int:
+def count_process_edits() -> int:
     """How often code or settings were changed while this process used them."""
     return len(_EDITS)
 
@@ -41,7 +41,7 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     """Where code, or an object's settings, differ from what this process used last, let JAX compile
     anew, and environments and the tasks of workers be made anew.
     """
-    before, keys = {}, {name: _identify(name, now) for name in now.texts}
+    before, keys = {}, {name: _make_code_key(name, now) for name in now.texts}
     for name, key in keys.items():
         if key in _TEXTS:
             before[name] = _TEXTS[key]
@@ -51,7 +51,7 @@ def discard_compiled_if_edited(now: UserCode) -> None:
         if not owner and name not in now.texts and _is_or_is_part_of(name, now.names):
             before[name] = _TEXTS.pop((name, owner))  # it is gone
     edited = before.keys() & diff_code_by_name(before, now).keys()
-    if _remember_objects(now) or edited:
+    if _update_and_compare_settings(now) or edited:
         jax.clear_caches()
         _EDITS.append(None)
     _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
@@ -62,7 +62,7 @@ def _is_or_is_part_of(name: str, names: Collection[str]) -> bool:
     return name in names or name.rpartition(".")[0] in names
 
 
-def _identify(name: str, code: UserCode) -> tuple[str, int]:
+def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
     """A name; of a lambda, and of what is within a function, also which object it is or is a part
     of: others of this name are made again and again.
     """
@@ -74,14 +74,14 @@ def _identify(name: str, code: UserCode) -> tuple[str, int]:
     return name, 0
 
 
-def remember_changed_settings(now: UserCode) -> None:
+def ignore_setting_side_effects(now: UserCode) -> None:
     """Settings of objects that a run changed are no edits from now on, such as counters."""
     for thing, settings in _describe_objects(now):
         if changed := _find_changed_settings(thing, settings):
             CHANGED_SETTINGS.setdefault(type(thing), set()).update(changed)
 
 
-def _remember_objects(now: UserCode) -> bool:
+def _update_and_compare_settings(now: UserCode) -> bool:
     """Remember the user's objects with their settings; whether any has others than before."""
     changed = False
     for thing, settings in _describe_objects(now):

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from brns.settings.code import (
-    extract_changing_statements,
+    extract_name_writes,
     find_assigned_attributes,
     find_globals_and_names,
     find_globals_bound_to,
@@ -30,12 +30,12 @@ from brns.settings.code import (
     find_strings,
     find_user_file,
     find_variables,
+    format_source_with_digest,
     get_module_prefix,
     get_qualified_name,
     is_user_code,
     normalize_source,
-    read_changing_statements_of_module,
-    read_source_and_compiled_digest,
+    read_module_writes,
 )
 from brns.settings.description import (
     attributes_of,
@@ -48,12 +48,12 @@ from brns.settings.values import (
     Wrapped,
     format_value,
     is_alias,
-    is_series,
+    is_self_describing,
     is_user_object,
+    is_value_collection,
     is_value_or_collection,
     make_reproducible_sort_key,
     name_dictionary_entry,
-    needs_no_assignment_lines,
 )
 
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
@@ -113,7 +113,7 @@ class UserCode:
         names = (*self.values, *self.made, *self.files, *self.functions)
         texts = {
             name: self.join_value_texts(name)
-            + "".join(map(read_source_and_compiled_digest, self.functions.get(name, ())))
+            + "".join(map(format_source_with_digest, self.functions.get(name, ())))
             for name in names
         }
         return {name: text for name, text in texts.items() if text}
@@ -171,7 +171,7 @@ class UserCode:
         if not isinstance(thing, type) and is_user_code(type(thing)):
             self._collect(type(thing))
         if name:
-            self._add_which_object(name, thing)
+            self._add_object_identity(name, thing)
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         self._seen[id(thing)] = thing
@@ -191,7 +191,7 @@ class UserCode:
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
             if is_user_code(thing):
-                self._keep_namespace_for_used_names(thing, get_module_prefix(vars(thing)))
+                self._register_namespace(thing, get_module_prefix(vars(thing)))
         elif isinstance(thing, functools.partial | functools.partialmethod):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
@@ -217,30 +217,32 @@ class UserCode:
             spec = get_attribute_safely(thing, "spec")
             arguments = {part: get_attribute_safely(spec, part) for part in ("id", "kwargs")}
             self._collect_all(arguments, name and f"{name}.spec")
-            self._collect_functions(thing)
+            self._collect_callbacks(thing)
             self._collect(get_attribute_safely(thing, "env", inner), name)
         else:
-            self._collect_foreign(thing, name)
+            self._collect_library_object(thing, name)
 
     def _collect_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
         for inner, thing in list(things.items()):
             self._collect(thing, f"{name}.{inner}" if name and not inner.startswith("_") else "")
 
-    def _collect_foreign(self, thing: Any, name: str) -> None:
+    def _collect_library_object(self, thing: Any, name: str) -> None:
         """Add what is known of another package's object, such as numpy.vectorize or a simulator."""
         if callable(thing):
-            self._collect_functions(thing)
+            self._collect_callbacks(thing)
             owner = get_attribute_safely(thing, "__self__")  # of a list's method, say
             if owner is not None:
                 self._collect(owner, name)
-        if needs_no_assignment_lines(thing) or get_attribute_safely(thing, "__name__") is not None:
+        if is_self_describing(thing) or get_attribute_safely(thing, "__name__") is not None:
             return
         if not self._collect_object_assignments(thing) and name:  # no line tells of it
             inner = attributes_of(thing).items()
-            self._collect_all({key: value for key, value in inner if is_series(value)}, name)
+            self._collect_all(
+                {key: value for key, value in inner if is_value_collection(value)}, name
+            )
 
-    def _collect_functions(self, thing: Any) -> None:
+    def _collect_callbacks(self, thing: Any) -> None:
         """Add the functions that another package's object was given."""
         inner = (get_attribute_safely(thing, "__dict__") or {}).items()
         self._collect_all({key: value for key, value in inner if isinstance(value, Function)})
@@ -248,7 +250,7 @@ class UserCode:
     def _add_value(self, name: str, value: Any) -> None:
         self.values[name] = self.values.get(name, "") + format_value(name, value)
 
-    def _add_which_object(self, name: str, thing: Any) -> None:
+    def _add_object_identity(self, name: str, thing: Any) -> None:
         """Add a line that tells which of the user's objects has a name: its code alone would tell
         what there is to choose from.
         """
@@ -257,7 +259,7 @@ class UserCode:
             which = get_qualified_name(type(thing)) if first == name else first
             self.made[name] = self.made.get(name, "") + f"{name} = {which}\n"
 
-    def _keep_namespace_for_used_names(
+    def _register_namespace(
         self, thing: types.ModuleType | argparse.Namespace, prefix: str
     ) -> None:
         """Add what functions name of a module, or of a program's arguments."""
@@ -343,8 +345,8 @@ class UserCode:
                 if written and name not in settings and not lists_members:
                     path = f"{get_qualified_name(each)}.{name}"
                     self._collect(value, path)
-                    if not needs_no_assignment_lines(value):
-                        lines = extract_changing_statements(get_source_text(each), name)
+                    if not is_self_describing(value):
+                        lines = extract_name_writes(get_source_text(each), name)
                         self._collect_assignment_lines(path, lines, module)
 
     def _collect_function(self, function: types.FunctionType) -> None:
@@ -397,8 +399,8 @@ class UserCode:
             self._globals.add((path, id(module)))
             self._collect_used_global(path, value)
             settings = is_user_object(value)  # whose values tell what the lines read
-            if settings or not needs_no_assignment_lines(value):
-                lines = read_changing_statements_of_module(module, name)
+            if settings or not is_self_describing(value):
+                lines = read_module_writes(module, name)
                 self._collect_assignment_lines(path, lines, module, plain=settings)
                 self._collect_object_assignments(value)
 
@@ -430,7 +432,7 @@ class UserCode:
     def _collect_used_global(self, name: str, value: Any) -> None:
         """Add a global of a function, but of a module and of arguments what functions name."""
         if isinstance(value, argparse.Namespace):
-            self._keep_namespace_for_used_names(value, f"{name}.")
+            self._register_namespace(value, f"{name}.")
         elif isinstance(value, types.ModuleType) and not is_user_code(value):
             self.made[name] = f"{name.rpartition('.')[2]} = {value.__name__}\n"
         else:

@@ -51,7 +51,7 @@ def is_value_or_collection(value: Any) -> bool:
     return isinstance(value, DATA) or is_stdlib_or_numpy_value(value)
 
 
-def is_series(value: Any) -> bool:
+def is_value_collection(value: Any) -> bool:
     """Whether it is an array, or another collection of values."""
     several = isinstance(value, np.ndarray | jax.Array | tuple | list | dict)
     return several and is_value_or_collection(value)
@@ -79,7 +79,7 @@ def is_user_object(value: Any) -> bool:
     return users and not isinstance(value, type)
 
 
-def needs_no_assignment_lines(value: Any) -> bool:
+def is_self_describing(value: Any) -> bool:
     """Whether its values, or its code, tell more than the lines that assign it."""
     return is_value_or_collection(value) or is_user_object(value) or isinstance(value, KNOWN)
 

@@ -65,7 +65,7 @@ class MountainCar(eqx.Module):
 
         start = jnp.full(len(genotypes), START, jnp.float32)
         cars = start, jnp.zeros_like(start), start, start
-        (position, _, left, right), _ = cpu.scan_in_one_piece(advance, cars, self.steps, layers)
+        (position, _, left, right), _ = cpu.scan_in_one_kernel(advance, cars, self.steps, layers)
         descriptor = jnp.clip(
             jnp.stack([scale_position(left), scale_position(right)], axis=1), -1.0, 1.0
         )

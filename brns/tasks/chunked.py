@@ -29,7 +29,7 @@ from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
 from brns.settings.edits import describe_code_for_workers
-from brns.settings.outdated import count_edits
+from brns.settings.outdated import count_process_edits
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads
@@ -97,7 +97,7 @@ class Chunked(Wrapper):
 
     @functools.cached_property
     def _pickled_tasks(self) -> dict[int, Packed]:
-        """The last one, by `count_edits`."""
+        """The last one, by `count_process_edits`."""
         return {}
 
     def _pickle_task(self) -> Packed:
@@ -105,7 +105,7 @@ class Chunked(Wrapper):
 
         No pickle from a disk is ever read.
         """
-        if packed := self._pickled_tasks.get(edits := count_edits()):
+        if packed := self._pickled_tasks.get(edits := count_process_edits()):
             return packed
         environments = worker.pickle_registered_environments()
         task, code = cloudpickle.dumps(self.task), describe_code_for_workers(unwrap_task(self.task))
@@ -122,7 +122,7 @@ class Chunked(Wrapper):
         return {}
 
     @functools.cached_property
-    def _first_chunk_evaluated(self) -> list[bool]:
+    def _warmup_done(self) -> list[bool]:
         """Not empty once a chunk is evaluated; before, workers may still start and import."""
         return []
 
@@ -139,7 +139,7 @@ class Chunked(Wrapper):
             if self.task.traceable:
                 part = np.pad(part, ((0, size - len(rows)), (0, 0)), mode="edge")
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
-            request = f"{self._evaluate_name} of {individuals}"
+            request = f"{self._task_label} of {individuals}"
             if self.executor is not None:
                 packed = self._pickle_task()
                 future = self.executor.submit(
@@ -169,7 +169,7 @@ class Chunked(Wrapper):
                     self.failure_reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
         if self.executor and batch.seconds < QUICK * len(chunks):
             _tell_once(
-                f"{self._evaluate_name} is quicker than a chunk's way to a worker and back: take "
+                f"{self._task_label} is quicker than a chunk's way to a worker and back: take "
                 "larger chunks (chunk=), or no workers (on the command line, leave --workers out)"
             )
         return Evaluation(*map(jnp.asarray, batch.columns))
@@ -192,7 +192,7 @@ class Chunked(Wrapper):
         waiting: dict[Future, range] = {}
         # Processes of ours see to their time themselves, and have started after the first chunk.
         timed = self.executor is not None and not isinstance(self.executor, ProcessThreads)
-        patience = self.timeout and self.timeout + (0 if self._first_chunk_evaluated else START)
+        patience = self.timeout and self.timeout + (0 if self._warmup_done else START)
         try:
             for rows in chunks:
                 future = submit(rows)
@@ -203,12 +203,12 @@ class Chunked(Wrapper):
                 done = wait(waiting, patience if timed else None, FIRST_COMPLETED).done
                 if not done:
                     raise EvaluationError(
-                        f"{self._evaluate_name}: no chunk was evaluated for "
+                        f"{self._task_label}: no chunk was evaluated for "
                         f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
                         "brns.Processes would end it"
                     )
                 patience = self.timeout
-                self._first_chunk_evaluated.append(True)
+                self._warmup_done.append(True)
                 for future in done:
                     for part in self._record_chunk_result(batch, waiting.pop(future), future):
                         waiting[submit(part)] = part
@@ -221,7 +221,7 @@ class Chunked(Wrapper):
             reason = error if isinstance(error, WorkerError) else repr(error)
             whose = getattr(self.executor, "name", "its executor")
             raise EvaluationError(
-                f"{self._evaluate_name} was given up by {whose}: {reason}"
+                f"{self._task_label} was given up by {whose}: {reason}"
             ) from error
         except BaseException:  # Ctrl-C
             self.close()
@@ -252,7 +252,7 @@ class Chunked(Wrapper):
         return []
 
     @property
-    def _evaluate_name(self) -> str:
+    def _task_label(self) -> str:
         return f"{type(self.task).__name__}.evaluate"
 
 

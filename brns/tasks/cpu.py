@@ -24,7 +24,7 @@ def make_one_thread_variables() -> dict[str, str]:
     return {**dict.fromkeys(threads, "1"), "XLA_FLAGS": flags}
 
 
-def scan_in_one_piece(advance: Callable, state: Any, length: int, *arguments: Any) -> Any:
+def scan_in_one_kernel(advance: Callable, state: Any, length: int, *arguments: Any) -> Any:
     """`jax.lax.scan` of `advance(state, *arguments)` on a CPU in one piece of machine code: the
     last state, and what was kept of each step.
 

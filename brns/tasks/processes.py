@@ -171,7 +171,7 @@ def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
                 initializer=worker.set_up_process,
                 initargs=(os.getpid(), start.log),
             )
-            first = _THREAD.process.submit(worker.run_initializer, start.initializer)
+            first = _THREAD.process.submit(worker.start_jax_and_initialize, start.initializer)
         except (OSError, ImportError) as error:
             raise WorkerError(
                 f"no process can be started here ({error}). Processes need a /dev/shm that is "

@@ -71,11 +71,11 @@ def set_up_process(parent: int, log: str | None) -> None:
     threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
-def run_initializer(pickled: bytes | None) -> None:
+def start_jax_and_initialize(pickled: bytes | None) -> None:
     """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
     jax.block_until_ready(jax.random.bits(jax.random.key(0)))  # no chunk's timeout counts it
     if pickled is not None:
-        _call_or_fail("the initializer", lambda: pickle.loads(pickled)())
+        _call_with_worker_error("the initializer", lambda: pickle.loads(pickled)())
 
 
 def pickle_registered_environments() -> list[bytes]:
@@ -96,7 +96,7 @@ def pickle_registered_environments() -> list[bytes]:
 
 def cache_task_and_list_digests(digest: str, content: bytes) -> list[str]:
     """Take a task by its digest; gives the digests of all that are held then."""
-    _tasks[digest] = _call_or_fail("the task", lambda: _load_and_check_task(content))
+    _tasks[digest] = _call_with_worker_error("the task", lambda: _load_and_check_task(content))
     while len(_tasks) > HELD:
         del _tasks[next(iter(_tasks))]
     return list(_tasks)
@@ -130,7 +130,7 @@ def _load_and_check_task(content: bytes) -> Task:
     return task
 
 
-def _call_or_fail(what: str, call: Callable[[], Any]) -> Any:
+def _call_with_worker_error(what: str, call: Callable[[], Any]) -> Any:
     """What the call gives. Errors become texts: one of the user's own might not be picklable."""
     try:
         return call()

@@ -18,7 +18,7 @@ from shell import RUN, SHORT, call
 import brns
 from brns import Record
 from brns.cli.conclusion import format_error_counts, interpret_measures
-from brns.cli.sources import read_part_settings_from_source, read_settings_from_source
+from brns.cli.sources import read_class_settings, read_part_settings_from_source
 from brns.cli.user_code import add_resume_command_to_errors, make_default_out
 from brns.metrics.measures import summarize_run
 from brns.settings.configuration import find_setting_types_and_meanings
@@ -162,7 +162,7 @@ def test_settings_read_without_an_import_are_those_of_the_classes():
             for name, (_, meaning) in find_setting_types_and_meanings(own).items()
         }
         assert read_part_settings_from_source(part) == expected
-    sizes = read_settings_from_source("NoveltySearch")
+    sizes = read_class_settings("NoveltySearch")
     assert list(sizes) == list(find_setting_types_and_meanings(brns.NoveltySearch))
     assert sizes["population_size"].default == 100
 

@@ -219,11 +219,11 @@ def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch, what, change
 
 
 def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, compared):
-    assert page.check_page_path_beside_folder(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
+    assert page.resolve_page_path(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
     (tmp_path / "notes.md").write_text("# My notes")
     with pytest.raises(ValueError, match=r"notes.md is not a page of ours"):
         brns.compare(search(), METHODS, out=tmp_path / "notes")
-    assert page.check_page_path_beside_folder(compared.out) == compared.out.with_suffix(".md")
+    assert page.resolve_page_path(compared.out) == compared.out.with_suffix(".md")
 
 
 def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
@@ -244,7 +244,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
 
 def test_the_picture_has_evaluations_the_looks_and_the_width_that_is_asked_for(compared):
     """8 founders and 6 offspring a generation."""
-    figure = page.draw_comparison(compared.worlds, compared.results, width="column")
+    figure = page.draw_coverage_comparison(compared.worlds, compared.results, width="column")
     assert figure.get_figwidth() == 3.5
     _, archive = figure.axes[0].lines
     assert_array_equal(archive.get_xdata(), 8 + 6 * np.array(find_generations_at_fractions(12)))

@@ -17,7 +17,7 @@ METHODS = ("archive", "counts", "exact", "population", "recognition", "paper")
 @pytest.mark.skipif(not WORLDS.exists(), reason="an installed package has no results")
 def test_the_suites_results_are_of_todays_settings():
     """Whoever renames a setting, a task or its cells renames them there too."""
-    worlds = run._find_worlds("suite", None, None)
+    worlds = run._resolve_worlds("suite", None, None)
     estimators = {name: ESTIMATORS[name].load()() for name in METHODS}
     methods = run._make_methods(estimators, {"": brns.PolynomialMutation()})
     jobs = run._make_jobs("suite", worlds, methods, list(range(20)), WORLDS)

@@ -61,14 +61,14 @@ def test_ranks_and_novelty_regained_by_hand():
     # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late;
     # row 2 moves by 0.05.
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
-    assert_allclose(cycling.compute_regained_share_of_later_generations(r), [2 / 3, 0, 0])
+    assert_allclose(cycling.compute_regain_share(r), [2 / 3, 0, 0])
     # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
     equal = np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])
-    assert_allclose(cycling.compute_regained_share_of_later_generations(equal), [0, 0])
+    assert_allclose(cycling.compute_regain_share(equal), [0, 0])
     # A rank that was low when the population lived, and is again, is not novel again:
     # 0.3 is below one half less 0.1.
     low = np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])
-    assert_allclose(cycling.compute_regained_share_of_later_generations(low), [0, 0])
+    assert_allclose(cycling.compute_regain_share(low), [0, 0])
     found = rank_among_probes(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0]))
     assert_allclose(found, [0.125, 0.5, 1.0])
 

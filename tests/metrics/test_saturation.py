@@ -19,10 +19,7 @@ def test_what_is_found_again_is_not_new_at_any_scale(dimension):
     found = np.array(space.uniform(jax.random.key(0), 20 * 16)).reshape(20, 16, dimension)
     seen = saturation.VisitedCells(space)
     new = np.array(
-        [
-            seen.add_and_get_fraction_new_in_last_half(behaviors)
-            for behaviors in [*found, *found, *found]
-        ]
+        [seen.update_new_cell_fraction(behaviors) for behaviors in [*found, *found, *found]]
     )
     assert new[0] == 1
     if dimension > 1:  # 320 places of a line are not far apart
@@ -35,7 +32,7 @@ def test_what_is_found_again_is_not_new_at_any_scale(dimension):
 def test_behaviors_beyond_all_numbers_of_cells_have_one(recwarn):
     seen = saturation.VisitedCells(brns.Box([0.0, 0.0], [1e-30, 1e-30]))
     far = np.array([[3e38, 1e20], [-3e38, 0.0]], np.float32)
-    assert [seen.add_and_get_fraction_new_in_last_half(far) for _ in range(3)] == [1, 0, 0]
+    assert [seen.update_new_cell_fraction(far) for _ in range(3)] == [1, 0, 0]
     assert not recwarn.list
 
 

@@ -12,9 +12,9 @@ from brns.metrics.significance import (
     compare_paired,
     compare_shared_seeds,
     compute_least_p,
-    correct_differences,
+    correct_differences_by_holm,
     correct_p_by_holm,
-    correct_testable_p,
+    correct_table_p,
     count_seeds_needed,
 )
 
@@ -92,9 +92,9 @@ def test_the_least_p_is_reached_and_so_many_seeds_are_enough():
     for tests in range(1, 30):
         seeds = count_seeds_needed(tests)
         full = [compare_paired([1.0] * seeds, [0.0] * seeds)] * tests
-        assert {test.verdict for test in correct_differences(full)} == {"higher"}
+        assert {test.verdict for test in correct_differences_by_holm(full)} == {"higher"}
         fewer = [compare_paired([1.0] * (seeds - 1), [0.0] * (seeds - 1))] * tests
-        assert {test.verdict for test in correct_differences(fewer)} == {
+        assert {test.verdict for test in correct_differences_by_holm(fewer)} == {
             f"not tested (n = {seeds - 1})"
         }
 
@@ -106,9 +106,9 @@ def test_holms_correction_by_hand():
 
 
 def test_what_cannot_be_confirmed_weakens_no_other():
-    p = correct_testable_p([0.01, 0.9, 0.02], [0.001, 0.0625, 0.001])
+    p = correct_table_p([0.01, 0.9, 0.02], [0.001, 0.0625, 0.001])
     assert_allclose(p, [0.02, np.nan, 0.02])
-    assert_allclose(correct_testable_p([0.03, 0.03], [0.03, 0.03]), [np.nan, np.nan])
+    assert_allclose(correct_table_p([0.03, 0.03], [0.03, 0.03]), [np.nan, np.nan])
     verdicts = [test.verdict for test in (Difference(0.01, 0.2, 9), Difference(0.2, 0.9, 9))]
     assert verdicts == ["lower", "undecided"]
 

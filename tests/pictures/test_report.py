@@ -134,19 +134,17 @@ def test_a_test_of_the_table_is_that_of_compare():
     low, high = ({seed: more + seed for seed in range(8)} for more in (1.0, 5.0))
     values = {"age": {"a": low, "b": high}, "eta": {"a": low, "b": low}}
     seeds = {"a": range(8), "b": range(8)}
-    told = page.compare_with_first_and_correct(values, seeds)
+    told = page.compare_with_first_method(values, seeds)
     # All of b lie above a: p is 2 / 2^8, by Holm twice that; nothing differs in eta.
     assert told["age", "b"] == pytest.approx((4 / 2**8, 1.0, 8))
     assert told["eta", "b"] == pytest.approx((1.0, 0.5, 8))
     # Who never solved it is later than all others: none of b did, and one of a was as late.
-    late = page.compare_with_first_and_correct(
+    late = page.compare_with_first_method(
         {"first_solved": {"a": low, "b": {}}}, {"a": range(9), "b": range(9)}
     )
     assert late["first_solved", "b"].effect == pytest.approx(8.5 / 9)
     few = {"age": {"a": {0: 1.0, 1: 2.0}, "b": {0: 2.0, 1: 3.0}}}
-    assert (
-        page.compare_with_first_and_correct(few, seeds)["age", "b"].verdict == "not tested (n = 2)"
-    )
+    assert page.compare_with_first_method(few, seeds)["age", "b"].verdict == "not tested (n = 2)"
 
 
 def test_no_text_of_a_record_becomes_markup(attacked, attack):

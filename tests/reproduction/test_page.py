@@ -115,8 +115,8 @@ def test_what_another_call_made_is_not_written_over(tmp_path, capsys):
 @pytest.fixture
 def here(monkeypatch):
     """Work in a thread of this process, two figures a part, and the least to run."""
-    monkeypatch.setattr(runs, "side_by_side", lambda workers: ThreadPoolExecutor(1))
-    monkeypatch.setattr(parts, "side_by_side", lambda workers: ThreadPoolExecutor(1))
+    monkeypatch.setattr(runs, "open_process_pool", lambda workers: ThreadPoolExecutor(1))
+    monkeypatch.setattr(parts, "open_process_pool", lambda workers: ThreadPoolExecutor(1))
     monkeypatch.setattr(
         parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False
     )

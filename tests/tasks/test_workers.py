@@ -288,7 +288,7 @@ def test_an_initializer_that_raises_is_told():
         raise FileNotFoundError("no licence")
 
     with pytest.raises(WorkerError, match=r"the initializer raised .*no licence"):
-        worker.run_initializer(cloudpickle.dumps(begin))
+        worker.start_jax_and_initialize(cloudpickle.dumps(begin))
 
 
 def test_a_worker_keeps_a_task_so_that_chunks_come_without_it(shared, monkeypatch):

@@ -15,7 +15,12 @@ from matplotlib.figure import Figure
 
 from brns.formatting import format_number, format_numbers_with_ellipsis
 from brns.metrics.measures import MEASURES, Estimate, compute_mean_and_deviation, summarize_run
-from brns.metrics.significance import LEVEL, Difference, compare_shared_seeds, correct_differences
+from brns.metrics.significance import (
+    LEVEL,
+    Difference,
+    compare_shared_seeds,
+    correct_differences_by_holm,
+)
 from brns.pictures.figures import draw
 from brns.pictures.records import (
     can_draw_novelty_map,
@@ -150,7 +155,7 @@ def estimate_and_test_measures(
         numbers[name] = [record.seed for record in seeds]
     for name, of_seeds in values.get("failed", {}).items():  # not shown of a run without, but 0
         of_seeds.update(dict.fromkeys(numbers[name], 0.0) | of_seeds)
-    tests = compare_with_first_and_correct(values, numbers)
+    tests = compare_with_first_method(values, numbers)
     rows = {}
     for measure, of_methods in values.items():
         rows[measure] = []
@@ -160,7 +165,7 @@ def estimate_and_test_measures(
     return rows
 
 
-def compare_with_first_and_correct(
+def compare_with_first_method(
     values: Mapping[str, Mapping[str, dict[int, float]]], seeds: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, str], Difference]:
     """Each measure of each method against that of the first, seed by seed, corrected together."""
@@ -174,7 +179,7 @@ def compare_with_first_and_correct(
             of_methods = {name: late[name] | numbers for name, numbers in of_methods.items()}
         for name in others:
             tests[measure, name] = compare_shared_seeds(of_methods[name], of_methods[reference])
-    return dict(zip(tests, correct_differences(list(tests.values())), strict=True))
+    return dict(zip(tests, correct_differences_by_holm(list(tests.values())), strict=True))
 
 
 def _encode_figure_and_check_if_wide(figure: Figure, is_map: bool) -> tuple[str, bool]:

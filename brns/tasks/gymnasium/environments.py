@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from brns.settings.outdated import count_edits
+from brns.settings.outdated import count_process_edits
 from brns.tasks.gymnasium.numbers import as_real_numbers
 
 MAKING = threading.Lock()  # held while the standard output is away
@@ -30,7 +30,7 @@ class Worlds(threading.local):
     def __init__(self):
         self.made: dict[int, Any] = {}
         self.maker: Any = None
-        self.edits = count_edits()
+        self.edits = count_process_edits()
         self.life = Life()
         weakref.finalize(self.life, _close_environments, self.made)
 
@@ -39,8 +39,8 @@ class Worlds(threading.local):
 
     def close_if_outdated(self, maker: Any) -> None:
         """Close what another maker made, in a copy of a task, or what an edit made outdated."""
-        if self.maker is not maker or self.edits != count_edits():
-            self.edits, self.maker = count_edits(), maker
+        if self.maker is not maker or self.edits != count_process_edits():
+            self.edits, self.maker = count_process_edits(), maker
             _close_environments(self.made)
             self.made.clear()
 

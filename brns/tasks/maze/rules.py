@@ -163,7 +163,7 @@ class DeceptiveMaze(eqx.Module):
             state, _ = jax.lax.scan(advance, state, length=every)
             return state, state[0]
 
-        _, path = cpu.scan_in_one_piece(
+        _, path = cpu.scan_in_one_kernel(
             run_segment, (pose, observation), self.steps // every, self.tables, layers
         )
         first, later = jnp.stack(pose, axis=1), jnp.stack(path, axis=2)
