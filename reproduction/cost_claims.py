@@ -64,8 +64,9 @@ def of_timing(costs: Costs) -> list[Claim]:
             "a fixed width of 64 makes BR-NS 20 to 50 times cheaper in high dimension",
             f"at d = {top}: {_format_ms(costs.ms(NARROW, top, 0, 50))} against "
             f"{_format_ms(costs.ms(WIDE, top, 0, 50))}, {1 / saved:.3g} times cheaper; cheaper "
-            f"than the best exact k-NN from {costs.crossover(NARROW, 'exact', top, 50).text} entries, the "
-            f"paper's width from {costs.crossover(WIDE, 'exact', top, 50).text}",
+            "than the best exact k-NN from "
+            f"{costs.crossover(NARROW, 'exact', top, 50).text} entries, the paper's width from "
+            f"{costs.crossover(WIDE, 'exact', top, 50).text}",
             UNTESTED if top < 256 else _graded(1 / saved, 20.0, 5.0),
         ),
     ]

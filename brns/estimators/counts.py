@@ -1,6 +1,5 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,9 +25,9 @@ from brns.estimators.features import (
 
 GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
-FEW = 4  # dimensions; in more, half of the grids have cones as cells
-MANY = 6.0  # directions in which founders spread; in more, cones weigh as much as boxes
-LIGHT = 1 / 8  # what they weigh else
+FEW = 4  # dimensions; in more, some of the grids have cones as cells
+MANY = 6.0  # directions in which founders spread; in more, more of the grids have cones
+CONES, MORE_CONES = 1 / 8, 1 / 2  # shares of the grids
 DIRECTIONS = 256  # random directions at most, which the grids share
 FULL = 512  # dimensions, beyond which a direction has only some of the coordinates
 UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
@@ -40,20 +39,29 @@ LONGEST = 4055.0  # the sum of a direction's integers: times 2048 it stays below
 MANTISSA = 10  # bits by which numbers of visits are told apart: all up to 2^11, then 1 in 1000
 
 
-class Grids(NamedTuple):
-    """Where the cells of every grid lie; drawn once."""
+class Boxes(NamedTuple):
+    """Grids whose cells are boxes."""
 
-    direction: Int16[Array, "blocks rows columns"]
-    """random directions that all grids share, each of small integers; those of block i of B have
-    the coordinates i, i + B, i + 2 B, ..."""
     axis: Int[Array, "grids axes"]
     """the axes of a grid: numbers of coordinates, and from d on of directions"""
     shift: Float[Array, "grids axes"]
     """in cells"""
     multiplier: UInt32[Array, "grids axes"]
     """odd numbers, by which a cell finds its row"""
+
+
+class Grids(NamedTuple):
+    """Where the cells of every grid lie; drawn once."""
+
+    direction: Int16[Array, "blocks rows columns"]
+    """random directions that all grids share, each of small integers; those of block i of B have
+    the coordinates i, i + B, i + 2 B, ..."""
+    boxes: Boxes
+    """the first grids"""
     cones: Cones
-    """of the last grids, whose cells are not boxes; none in few dimensions"""
+    """the last grids, of which there are none in few dimensions"""
+    more_boxes: Boxes
+    """in place of the first of the cones where founders spread in few directions"""
 
 
 class Counts(NamedTuple):
@@ -76,19 +84,18 @@ class Scales(NamedTuple):
     """half boxes in one unit of a descriptor"""
     unit: Float[Array, " axes"]
     """of coordinates and directions, in half boxes"""
-    cells: Float[Array, "grids axes"]
-    """in one such unit"""
-    shift: Float[Array, "grids axes"]
-    """of a grid, in such units"""
+    boxes: tuple[Float[Array, "grids axes"], Float[Array, "grids axes"]]
+    """the shift of a grid, in such units, and how many of its cells there are in one"""
+    more_boxes: tuple[Float[Array, "grids axes"], Float[Array, "grids axes"]]
 
 
 class VisitCounts(eqx.Module):
     r"""Count-based novelty: a power mean, over random hashed grids of many cell sizes, of
     1/sqrt(1 + visits).
 
-    $M(b) = \left( \sum_{i=1}^{T} w_i / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the visits to the
-    cell of b in grid i, and weights w of sum 1. $1 / M - 1$ are the `effective_visits`: N where all
-    grids count N.
+    $M(b) = \left( \frac{1}{T} \sum_{i=1}^{T} 1 / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the
+    visits to the cell of b in grid i. $1 / M - 1$ are the `effective_visits`: N where all grids
+    count N.
 
     A grid lies over all dimensions of a behavior, or over `grid_dims` of them, drawn at random;
     every other grid over random directions instead, which are at right angles where there are
@@ -99,10 +106,10 @@ class VisitCounts(eqx.Module):
     behaviors in the box, of two for the founders', of one for the geometric mean of both. A grid
     too fine or too coarse to tell behaviors apart tells all the same and changes no rank.
 
-    In more than four dimensions half of the grids have cones as cells: which of 16 random
+    In more than four dimensions some of the grids have cones as cells: which of 16 random
     directions a behavior lies most along, for two to four sets of directions. Cones tell clusters
-    of embeddings, whose distances are all alike. Where founders spread in more than six directions
-    (`Frame.directions`), a cone weighs as much as a box; in fewer, such as along paths, 1/8.
+    of embeddings, whose distances are all alike. They are half of the grids where founders spread
+    in more than six directions (`Frame.directions`), and an eighth in fewer, such as along paths.
 
     Counts only grow and the function of them only falls, so that the novelty of a fixed behavior
     never rises, not by a bit: descriptors are rounded to $2^{-21}$ of half the box, sums are of
@@ -136,9 +143,8 @@ class VisitCounts(eqx.Module):
     """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
     Where founders fill less than the box, three of eight grids are finer"""
     cones: float | None = None
-    """the weight of the half of the grids that have cones as cells, in more than four dimensions:
-    a power of two up to 1, or 0, with which there are none; by default 1 where founders spread in
-    more than six directions, and 1/8 else"""
+    """the share of the grids that have cones as cells, in more than four dimensions; by default
+    1/2 where founders spread in more than six directions, and 1/8 else"""
 
     def __check_init__(self):
         check_setting_types(self)
@@ -152,11 +158,7 @@ class VisitCounts(eqx.Module):
                 "a power of two, and grids x rows below 2^31",
             ),
             grid_dims=(1 <= self.grid_dims <= DIRECTIONS, f"from 1 to {DIRECTIONS}"),
-            cones=(
-                self.cones in (None, 0)
-                or (0 < self.cones <= 1 and math.frexp(self.cones)[0] == 0.5),
-                "a power of two up to 1, 0, or None",
-            ),
+            cones=(self.cones is None or 0 <= self.cones <= 0.9, "from 0 to 0.9, or None"),
             cell_sizes=(
                 finest >= 1e-6 and finest * self.grid_dims <= coarsest <= 1e6,
                 "1e-6 <= finest, and finest x grid_dims <= coarsest <= 1e6",
@@ -165,25 +167,36 @@ class VisitCounts(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale; see `NoveltyEstimator.init`."""
-        turn, choose, choose_turned, place, row, cone = jax.random.split(key, 6)
+        turn, *of_boxes, cone = jax.random.split(key, 6)
+        of_more = jax.random.split(jax.random.fold_in(key, 1), 4)
         d = space.dimension
-        axes = min(d, self.grid_dims)
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
-        cones = total // 2 if d > FEW and self.cones != 0 else 0
+        most = 0 if d <= FEW else MORE_CONES if self.cones is None else self.cones
+        cones = int(total * most)
+        fewer = min(cones, max(1, int(total * CONES))) if self.cones is None else cones
         direction = _draw_integer_directions(turn, d)
-        directions = direction.shape[0] * direction.shape[2]
-        turns = max(1, directions // d)
-        number = jnp.arange(total - cones, dtype=jnp.int32)
-        first = d + number // 2 % turns * d  # of the directions that one grid's axes are among
-        turned = draw_axis_subsets(choose_turned, total - cones, min(d, DIRECTIONS), axes)
-        coordinates = draw_axis_subsets(choose, total - cones, d, axes)
-        axis = jnp.where(number[:, None] % 2, first[:, None] + turned, coordinates)
-        shift = jax.random.uniform(place, axis.shape, jnp.float32)
-        multiplier = jax.random.bits(row, axis.shape, jnp.uint32) | 1
-        drawn = draw_cone_hashes(cone, cones, d + directions)
-        grids = Grids(direction, axis, shift, multiplier, drawn)
+        grids = Grids(
+            direction,
+            self._draw_boxes(of_boxes, total - cones, direction, d),
+            draw_cone_hashes(cone, cones, d + direction.shape[0] * direction.shape[2]),
+            self._draw_boxes(of_more, cones - fewer, direction, d),
+        )
         empty = jnp.zeros(total * self.rows, jnp.int32)
         return Counts(empty, grids, frame_from_box(space), jnp.int32(0), jnp.int32(-1))
+
+    def _draw_boxes(
+        self, keys: Iterable[Key[Array, ""]], number: int, direction: Array, d: int
+    ) -> Boxes:
+        """Random grids, by turns of coordinates and of directions."""
+        choose, choose_turned, place, row = keys
+        axes, grid = min(d, self.grid_dims), jnp.arange(number, dtype=jnp.int32)
+        turns = max(1, direction.shape[0] * direction.shape[2] // d)
+        first = d + grid // 2 % turns * d  # of the directions that one grid's axes are among
+        turned = draw_axis_subsets(choose_turned, number, min(d, DIRECTIONS), axes)
+        coordinates = draw_axis_subsets(choose, number, d, axes)
+        axis = jnp.where(grid[:, None] % 2, first[:, None] + turned, coordinates)
+        shift = jax.random.uniform(place, axis.shape, jnp.float32)
+        return Boxes(axis, shift, jax.random.bits(row, axis.shape, jnp.uint32) | 1)
 
     def score(
         self, state: Counts, descriptors: Float[Array, "n d"], population: Population
@@ -283,7 +296,7 @@ class VisitCounts(eqx.Module):
     ) -> Counts:
         """The state with the visits of these descriptors; see `Compactable.restore`."""
         if earlier is None:
-            tables = len(state.grids.axis) + len(state.grids.cones.axis)
+            tables = len(state.grids.boxes.axis) + len(state.grids.cones.axis)
             visits = np.zeros(tables * self.rows, np.int32)
         else:
             visits = np.array(earlier.visits)
@@ -305,21 +318,8 @@ class VisitCounts(eqx.Module):
         table = _tabulate_rarity(len(visits))
         bins = (bits >> (23 - MANTISSA)) - (127 << MANTISSA)
         roots = jnp.asarray(table).at[bins].get(mode="promise_in_bounds")
-        cones = len(state.grids.cones.axis)
-        boxes = len(visits) - cones
-        # A power of two: products are exact, and sums in float32 never rise where their parts fall.
-        weight = self._choose_cone_weight(state.frame)
-        total, by_cones = (
-            jnp.sum(part, axis=0, dtype=jnp.int32).astype(jnp.float32)
-            for part in (roots[:boxes], roots[boxes:])
-        )
-        mean = (total + weight * by_cones) / (np.float32(table[0]) * (boxes + weight * cones))
-        return jnp.minimum(mean, 1.0) ** 2
-
-    def _choose_cone_weight(self, frame: Frame) -> Float[Array, ""]:
-        if self.cones is not None:
-            return jnp.float32(self.cones)
-        return jnp.where(frame.directions > MANY, 1.0, LIGHT)
+        total = jnp.sum(roots, axis=0, dtype=jnp.int32).astype(jnp.float32)
+        return jnp.minimum(total / (np.float32(table[0]) * len(visits)), 1.0) ** 2
 
     def _add_new_visits(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
@@ -335,7 +335,17 @@ class VisitCounts(eqx.Module):
     ) -> Int[Array, "grids n"]:
         """Where each descriptor's cell is counted, in each grid; the same in every batch."""
         frame, grids = state.frame, state.grids
-        scales = jax.lax.optimization_barrier(self._compute_axis_and_cell_lengths(state))
+        d, spread = frame.space.dimension, _compute_relative_founders_spread(frame)
+        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=1)).ravel()
+        length = jnp.concatenate([jnp.ones_like(frame.center), length])
+        sizes = np.array(SIZES if d <= FEW else SIZES[:-1])
+        scales = Scales(
+            2 / (frame.space.high - frame.space.low),
+            UNIT * LIMB / length,
+            self._place_cells(grids.boxes, length, spread, sizes),
+            self._place_cells(grids.more_boxes, length, spread, sizes),
+        )
+        scales = jax.lax.optimization_barrier(scales)
         along = _project_on_coordinates_and_directions(
             (descriptors - frame.center) * scales.box, grids.direction
         )
@@ -348,34 +358,48 @@ class VisitCounts(eqx.Module):
                 total += cell.astype(jnp.uint32) * multiplier
             return total
 
-        # Grid by grid, since the counters of one are in a processor's nearest cache.
-        mixed = jax.lax.map(hash_cells, (grids.axis, scales.shift, scales.cells, grids.multiplier))
-        if len(grids.cones.axis):
-            cones = hash_projections_to_cones(
-                grids.cones, along, scales.unit, _compute_relative_founders_spread(frame) / 3**0.5
+        def hash_boxes(boxes: Boxes, placed: tuple[Array, Array]) -> UInt32[Array, "_ n"]:
+            # Grid by grid, since the counters of one are in a processor's nearest cache.
+            return jax.lax.map(hash_cells, (boxes.axis, *placed, boxes.multiplier))
+
+        def hash_cones(part: slice) -> UInt32[Array, "_ n"]:
+            cones = jax.tree.map(lambda x: x[part], grids.cones)
+            return hash_projections_to_cones(cones, along, scales.unit, spread / 3**0.5)
+
+        mixed, more = [hash_boxes(grids.boxes, scales.boxes)], len(grids.more_boxes.axis)
+        if more:
+            few = frame.directions <= MANY
+            mixed.append(
+                jax.lax.cond(
+                    few,
+                    lambda: hash_boxes(grids.more_boxes, scales.more_boxes),
+                    lambda: hash_cones(slice(more)),
+                )
             )
-            mixed = jnp.concatenate([mixed, cones])
+        if len(grids.cones.axis):
+            mixed.append(hash_cones(slice(more, None)))
+        mixed = jnp.concatenate(mixed)
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
         first = self.rows * jnp.arange(len(row), dtype=jnp.int32)
         return row.astype(jnp.int32) + first[:, None]
 
-    def _compute_axis_and_cell_lengths(self, state: Counts) -> Scales:
-        """How long axes and the cells on them are."""
-        frame, grids = state.frame, state.grids
-        total, axes = grids.axis.shape
+    def _place_cells(
+        self,
+        boxes: Boxes,
+        length: Float[Array, " coordinates_and_directions"],
+        spread: Float[Array, ""],
+        sizes: np.ndarray,
+    ) -> tuple[Float[Array, "grids axes"], Float[Array, "grids axes"]]:
+        """The shifts of grids, and how many cells there are in one unit of an axis."""
+        total, axes = boxes.axis.shape
         finest, coarsest = axes * self.cell_sizes[0], self.cell_sizes[1]
-        even = (np.arange(total) + 0.5) / total
+        even = (np.arange(total) + 0.5) / max(total, 1)
         size = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
-        narrow = _compute_relative_founders_spread(frame)
-        narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
-        turns = np.array(SIZES[:-1] if len(grids.cones.axis) else SIZES)
-        size *= narrower[turns[np.arange(total) // 2 % len(turns)]]
-        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=1)).ravel()
-        length = jnp.concatenate([jnp.ones_like(frame.center), length])
-        cells = UNIT * LIMB / (length[grids.axis] * size[:, None])
-        box = 2 / (frame.space.high - frame.space.low)
-        return Scales(box, UNIT * LIMB / length, cells, grids.shift / cells)
+        narrower = jnp.stack([jnp.ones_like(spread), spread, jnp.sqrt(spread)])
+        size *= narrower[sizes[np.arange(total) // 2 % len(sizes)]]
+        cells = UNIT * LIMB / (length[boxes.axis] * size[:, None])
+        return boxes.shift / cells, cells
 
 
 def _project_on_coordinates_and_directions(

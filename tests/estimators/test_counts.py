@@ -49,13 +49,14 @@ def test_visits_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("cones", "many", "weight"), [(None, 8, 1), (None, 3, 1 / 8), (0.5, 8, 0.5)]
+    ("cones", "many", "more"), [(None, 8, 0), (None, 3, 6), (0.25, 8, 0), (0.0, 3, 0)]
 )
-def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, many, weight):
+def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, many, more):
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no
-    hashes; founders spread in many directions."""
-    d, boxes, generator = 40, 8, np.random.default_rng(40)
+    hashes; founders spread in so many directions, by which cones become so many more boxes."""
+    d, generator = 40, np.random.default_rng(40)
     estimator = VisitCounts(16, 2**20, 3, cell_sizes=(0.01, 6.0), cones=cones)
+    boxes = 16 - int(16 * (0.5 if cones is None else cones))
     box = Box(np.zeros(d), np.full(d, 600.0))
     spread_along = np.where(np.arange(d) < many, 50, 0.1)
     seen = 250 + spread_along * generator.uniform(-1, 1, (60, d))
@@ -63,29 +64,31 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, many, 
     state = learned(estimator, [seen], init(estimator, box))
     center, spread = seen.mean(0), np.sqrt(seen.var(0).mean()) / 300
     narrow = spread * np.sqrt(3)  # of a uniform box's
-    pitch = np.geomspace(0.03, 6.0, 2 * boxes + 1)[1::2]  # the middles of equal parts
-    pitch *= np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow], 2)[:boxes]
     points = (np.concatenate([seen, probes]) - center) / 300
     (integers,) = np.asarray(state.grids.direction, float)
     directions = np.concatenate([np.eye(d), integers / np.linalg.norm(integers, axis=0)], axis=1)
     cells = []
-    for t in range(boxes):
-        along = points @ directions[:, state.grids.axis[t]]
-        cells.append(np.floor(along / pitch[t] + state.grids.shift[t]))
-    for axes, tips in zip(state.grids.cones.axis, state.grids.cones.shift, strict=True):
+    for grids, number in ((state.grids.boxes, boxes), (state.grids.more_boxes, more)):
+        pitch = np.geomspace(0.03, 6.0, 2 * number + 1)[1::2]  # the middles of equal parts
+        sizes = np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow], 2)
+        for t in range(number):
+            along = points @ directions[:, grids.axis[t]]
+            cells.append(np.floor(along / (pitch * np.resize(sizes, number))[t] + grids.shift[t]))
+    for t in range(more, 16 - boxes):
+        axes, tips = state.grids.cones.axis[t], state.grids.cones.shift[t]
         from_tip = (points @ directions)[:, axes] + spread * np.asarray(tips)
         furthest = np.argmax(abs(from_tip), axis=2)[..., None]
         side = np.sign(np.take_along_axis(from_tip, furthest, axis=2))
-        groups = 2 + (len(cells) - boxes) % 3
-        cells.append(np.concatenate([furthest, side], axis=2)[:, :groups].reshape(len(points), -1))
+        cone = np.concatenate([furthest, side], axis=2)[:, : 2 + t % 3]
+        cells.append(cone.reshape(len(points), -1))
+    assert len(cells) == 16
     remaining = []
     for cell in cells:
         row = np.unique(cell, axis=0, return_inverse=True)[1].ravel()
         phi = np.eye(row.max() + 1)[row]
         a = np.eye(len(phi[0])) + phi[:60].T @ phi[:60]
         remaining.append(np.sum(phi[60:] * np.linalg.solve(a, phi[60:].T).T, axis=1))
-    weights = np.repeat([1, weight], 8)
-    expected = np.average(np.sqrt(remaining), axis=0, weights=weights) ** 2
+    expected = np.mean(np.sqrt(remaining), axis=0) ** 2
     assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
 
 
@@ -200,4 +203,4 @@ def test_grids_are_drawn_with_other_generators_of_jax():
     for dimension in (1, 6):
         box = Box([0.0] * dimension, [1.0] * dimension)
         grids = init(VisitCounts(grids=8, rows=4), box, key).grids
-        assert len(grids.axis) + len(grids.cones.axis) == 8
+        assert len(grids.boxes.axis) + len(grids.cones.axis) == 8
