@@ -196,9 +196,8 @@ class NoveltySearch(eqx.Module):
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_genotypes_in_box("founders", self.founders, genotype, space)
-        genotype, evaluation, lost = self._evaluate_and_replace_failed_founders(
-            genotype, evaluate, draw
-        )
+        living = self._evaluate_and_replace_failed_founders(genotype, evaluate, draw)
+        genotype, evaluation, lost = living
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with explain_compile_errors("estimator", self.estimator):
             population, state = _init_estimator(
@@ -282,12 +281,11 @@ class NoveltySearch(eqx.Module):
                 )
         if not is_traced((state, offspring)):
             numbers = np.asarray(offspring.checksum - _compute_checksum(state))
-            if sorted(numbers) == list(range(n)) and (numbers != np.arange(n)).any():
-                raise ValueError("tell needs the offspring in the order in which ask gave them")
             if (numbers != np.arange(n)).any():
                 raise ValueError(
                     f"tell needs the offspring that ask gave of this very state, of generation "
-                    f"{state.generation}, each once; got some of another state, or one twice"
+                    f"{state.generation}, each once and in the order in which ask gave them; got "
+                    "others, or one twice"
                 )
         with explain_task_errors(self.task):
             evaluation = as_evaluation(evaluation, self.offspring_size, self.task)
@@ -319,9 +317,8 @@ class NoveltySearch(eqx.Module):
                 )
             parents = living[jnp.arange(n) % len(living)]
             again = jax.random.fold_in(vary, len(lost))
-            mutants, *_ = self.mutate_as_mixture.vary(
-                again, self.mutate_as_mixture.initial_credit(), parents, space
-            )
+            mutate = self.mutate_as_mixture
+            mutants, *_ = mutate.vary(again, mutate.initial_credit(), parents, space)
             mutants = jnp.asarray(mutants, jnp.float32)[rows]
             after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
             genotype = genotype.at[rows].set(mutants)
@@ -346,9 +343,8 @@ class NoveltySearch(eqx.Module):
             genotype = jnp.zeros((n, self.task.genotype_space.dimension))
             population = population._replace(genotype=genotype)
             estimator = init_state(self.estimator, space, key)
-            return SearchState(
-                jnp.int32(0), population, estimator, self.mutate_as_mixture.initial_credit()
-            )
+            credit = self.mutate_as_mixture.initial_credit()
+            return SearchState(jnp.int32(0), population, estimator, credit)
 
         with explain_compile_errors("estimator", self.estimator):
             return eqx.filter_eval_shape(make, jax.random.key(0))
@@ -462,9 +458,7 @@ def _tell(
     mu, n = parents.id.shape[0], offspring.parent.shape[0]
     children = make_individuals(offspring.genotype, evaluation, first=mu + (g - 1) * n, born=g)
     children = children._replace(
-        parent=offspring.parent,
-        mate=offspring.mate,
-        operator=offspring.operator.astype(jnp.int8),
+        parent=offspring.parent, mate=offspring.mate, operator=offspring.operator.astype(jnp.int8)
     )
     children = copy_parents_where_failed(children, parents)
     union = concatenate_populations(parents, children)

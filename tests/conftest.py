@@ -52,6 +52,12 @@ def forgotten():
             memory.clear()
 
 
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Annotations are not checked, as users have it."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A record of four generations with every checkpoint, to be read only."""

@@ -133,9 +133,8 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
     assert found["width"][1].startswith("neurons in a hidden layer; with none the paper's 3 d")
     assert found["depths"][0] == tuple[int, int]
     names = ["population_size", "offspring_size", "rescore_parents", "tournament"]
-    assert (
-        list(find_setting_types_and_meanings(brns.NoveltySearch)) == names
-    )  # parts are no plain values
+    # parts are no plain values
+    assert list(find_setting_types_and_meanings(brns.NoveltySearch)) == names
 
 
 def test_a_class_that_was_typed_has_settings_without_meanings():

@@ -30,12 +30,9 @@ class Box(eqx.Module):
     high: Float[Array, " d"]
 
     def __init__(self, low: Any, high: Any):
-        low, high = (
-            np.atleast_1d(
-                np.asarray(as_array_and_check_real(name, bound, "a box needs"), np.float32)
-            )
-            for name, bound in (("low", low), ("high", high))
-        )
+        low = as_array_and_check_real("low", low, "a box needs")
+        high = as_array_and_check_real("high", high, "a box needs")
+        low, high = (np.atleast_1d(np.asarray(bound, np.float32)) for bound in (low, high))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise ValueError(
                 f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and "

@@ -45,9 +45,8 @@ def name_function_or_class(part: Any) -> str:
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
     """Refuse what a part gave where it has another shape, or is no array of real numbers."""
-    array = as_array_and_check_real(
-        "an array", actual, f"{name} ({name_function_or_class(part)}) must give"
-    )
+    source = name_function_or_class(part)
+    array = as_array_and_check_real("an array", actual, f"{name} ({source}) must give")
     if array.shape != expected:
-        got = f"{name_function_or_class(part)} gave {array.shape}"
+        got = f"{source} gave {array.shape}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")

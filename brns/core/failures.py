@@ -8,13 +8,11 @@ from brns.core.population import Population
 
 def copy_parents_where_failed(children: Population, parents: Population) -> Population:
     """The children, those that failed with a parent's numbers, so that nobody computes with NaN."""
-    like = jnp.arange(len(children.id)) % len(parents.id)
+    like, failed = jnp.arange(len(children.id)) % len(parents.id), children.failed
     return children._replace(
-        descriptor=jnp.where(
-            children.failed[:, None], parents.descriptor[like], children.descriptor
-        ),
-        fitness=jnp.where(children.failed, parents.fitness[like], children.fitness),
-        solved=children.solved & ~children.failed,
+        descriptor=jnp.where(failed[:, None], parents.descriptor[like], children.descriptor),
+        fitness=jnp.where(failed, parents.fitness[like], children.fitness),
+        solved=children.solved & ~failed,
     )
 
 

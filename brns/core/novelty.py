@@ -64,9 +64,8 @@ def init_and_score_founders(
 ) -> tuple[Population, PyTree]:
     """The founders with their novelty, and the estimator's state before it learns them."""
     state = init_state(estimator, space, key)
-    return founders._replace(
-        novelty=score_novelty(estimator, state, founders.descriptor, founders)
-    ), state
+    novelty = score_novelty(estimator, state, founders.descriptor, founders)
+    return founders._replace(novelty=novelty), state
 
 
 @eqx.filter_jit

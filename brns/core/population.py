@@ -81,8 +81,7 @@ class Population(NamedTuple):
             raise ValueError(
                 f"a population needs descriptors of shape (n, d); got {descriptor.shape}"
             )
-        n = len(descriptor)
-        nobody = jnp.zeros(n, bool)
+        n, nobody = len(descriptor), jnp.zeros(len(descriptor), bool)
         evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), nobody, nobody)
         return make_individuals(jnp.zeros((n, 1), jnp.float32), evaluation, first, born)
 
@@ -121,9 +120,8 @@ class Generation(NamedTuple):
             raise ValueError(
                 f"a generation from descriptors needs a batch's number from 1 on; got {number}"
             )
-        return make_initial_generation(
-            Population.from_descriptors(descriptors, number, (number - 1) * len(descriptors))
-        )
+        first = (number - 1) * len(descriptors)
+        return make_initial_generation(Population.from_descriptors(descriptors, number, first))
 
 
 def take_rows(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
@@ -137,10 +135,7 @@ def concatenate_populations(parents: Population, offspring: Population) -> Popul
 
 
 def make_individuals(
-    genotype: Float[Array, "n p"],
-    evaluation: Evaluation,
-    first: Any,
-    born: Any,
+    genotype: Float[Array, "n p"], evaluation: Evaluation, first: Any, born: Any
 ) -> Population:
     """Individuals without parents and with a novelty of zeros, whose ids begin with `first`."""
     n = genotype.shape[0]

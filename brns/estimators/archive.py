@@ -88,14 +88,9 @@ class ArchiveKNN(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:
         """An empty archive; see `NoveltyEstimator.init`."""
-        nobody = jnp.full(self.capacity, -1, jnp.int32)
-        return Archive(
-            jnp.zeros((self.capacity, space.dimension)),
-            nobody,
-            jnp.zeros(self.capacity),
-            nobody,
-            nobody,
-        )
+        nobody, nothing = jnp.full(self.capacity, -1, jnp.int32), jnp.zeros(self.capacity)
+        nowhere = jnp.zeros((self.capacity, space.dimension))
+        return Archive(nowhere, nobody, nothing, nobody, nobody)
 
     def score(
         self, state: Archive, descriptors: Float[Array, "n d"], population: Population
@@ -104,9 +99,8 @@ class ArchiveKNN(eqx.Module):
         `NoveltyEstimator.score`.
         """
         archived = (state.id >= 0) & ~_isin(state.id, population.id)
-        return _compute_sparseness(
-            self.k, descriptors, population, References(state.descriptor, archived)
-        )
+        references = References(state.descriptor, archived)
+        return _compute_sparseness(self.k, descriptors, population, references)
 
     def embed(self, state: Archive, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """Behavior space itself: novelty is a distance there; see `metrics.cycling.Embeds`."""
@@ -119,26 +113,17 @@ class ArchiveKNN(eqx.Module):
         eligible = _mask_valid(everyone) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
-        rank = (
-            jax.random.uniform(key_entry, eligible.shape)
-            if self.entry == "random"
-            else -everyone.novelty
-        )
+        if self.entry == "random":
+            rank = jax.random.uniform(key_entry, eligible.shape)
+        else:
+            rank = -everyone.novelty
         selected = jnp.lexsort((rank, ~eligible))[: self.additions]
-
-        rows = jnp.where(
-            eligible[selected],
-            self._choose_archive_slots(state, key_removal, selected.shape[0]),
-            self.capacity,
-        )
-        entrants = take_rows(everyone, selected)
+        slots = self._choose_archive_slots(state, key_removal, len(selected))
+        rows = jnp.where(eligible[selected], slots, self.capacity)
+        chosen = take_rows(everyone, selected)
         entered = jnp.broadcast_to(generation.offspring.born[0], selected.shape)
-        entries = Archive(
-            entrants.descriptor, entrants.id, entrants.novelty, entrants.born, entered
-        )
-        return jax.tree.map(
-            lambda column, new: column.at[rows].set(new, mode="drop"), state, entries
-        )
+        entries = Archive(chosen.descriptor, chosen.id, chosen.novelty, chosen.born, entered)
+        return jax.tree.map(lambda old, new: old.at[rows].set(new, mode="drop"), state, entries)
 
     def _choose_archive_slots(
         self, state: Archive, key: Key[Array, ""], number: int

@@ -15,8 +15,7 @@ from brns.core.population import concatenate_populations
 from brns.estimators.cones import Cones, draw_cone_hashes, hash_projections_to_cones
 from brns.estimators.features import (
     Frame,
-    check_have_learned,
-    check_mergeable,
+    check_and_find_ancestor,
     draw_axis_subsets,
     fit_frame_to_founders_once,
     frame_from_box,
@@ -227,9 +226,8 @@ class VisitCounts(eqx.Module):
         `NoveltyEstimator.update`.
         """
         # In the order in which the loop scored them, so that the compiler does both at once.
-        state = self._add_new_visits(
-            state, concatenate_populations(generation.parents, generation.offspring)
-        )
+        everyone = concatenate_populations(generation.parents, generation.offspring)
+        state = self._add_new_visits(state, everyone)
         return state._replace(newest=jnp.max(generation.offspring.born))
 
     def start_empty_island(self, state: Counts) -> Counts:
@@ -260,10 +258,9 @@ class VisitCounts(eqx.Module):
         Raises:
             ValueError: where states do not share grids and scale, or one has learned nothing.
         """
-        check_have_learned(states, ancestor)
-        common = self.start_empty_island(states[0]) if ancestor is None else ancestor
-        everyone = [*states, common]
-        check_mergeable([(state.grids, state.frame, state.visits.shape) for state in everyone])
+        common = check_and_find_ancestor(
+            self, states, ancestor, lambda state: (state.grids, state.frame, state.visits.shape)
+        )
         gains = [self.subtract(state, common) for state in states]
         if any((gain.visits < 0).any() for gain in gains):
             raise ValueError(
@@ -346,9 +343,8 @@ class VisitCounts(eqx.Module):
             self._place_cells(grids.more_boxes, length, spread, sizes),
         )
         scales = jax.lax.optimization_barrier(scales)
-        along = _project_on_coordinates_and_directions(
-            (descriptors - frame.center) * scales.box, grids.direction
-        )
+        points = (descriptors - frame.center) * scales.box
+        along = _project_on_coordinates_and_directions(points, grids.direction)
 
         def hash_cells(grid: tuple[Array, ...]) -> UInt32[Array, " n"]:
             # Axis by axis, so that the compiler makes one loop over behaviors of it.

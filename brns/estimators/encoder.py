@@ -134,9 +134,8 @@ def init_he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
         gaussian = jax.nn.initializers.variance_scaling(
             2.0, "fan_in", "normal", in_axis=inputs, out_axis=0
         )
-        node = eqx.tree_at(
-            lambda it: it.weight, node, gaussian(key, node.weight.shape, jnp.float32)
-        )
+        weight = gaussian(key, node.weight.shape, jnp.float32)
+        node = eqx.tree_at(lambda it: it.weight, node, weight)
         if node.bias is None:
             return node
         uniform = jax.random.uniform(key_bias, node.bias.shape, minval=-bias, maxval=bias)

@@ -18,8 +18,7 @@ from brns.estimators.encoder import WIDEST_LAYER, build_encoder, init_weights_an
 from brns.estimators.features import (
     Cosines,
     Frame,
-    check_have_learned,
-    check_mergeable,
+    check_and_find_ancestor,
     fit_frame_to_founders_once,
     frame_from_box,
     mask_not_learned,
@@ -131,9 +130,8 @@ class ExactRecognition(eqx.Module):
         """
         state = state._replace(frame=fit_frame_to_founders_once(state.frame, population))
         rows, _ = self._project_features_and_mask_new(state, population)
-        return compute_posterior_variance(
-            self.embed(state, descriptors) @ state.root.T, rows, self.regularization
-        )
+        asked = self.embed(state, descriptors) @ state.root.T
+        return compute_posterior_variance(asked, rows, self.regularization)
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
         """The state after learning who is not learned yet; see `NoveltyEstimator.update`.
@@ -144,9 +142,8 @@ class ExactRecognition(eqx.Module):
         # so that the compiler does the work for both once.
         everyone = concatenate_populations(generation.parents, generation.offspring)
         if self.forgetting < 1:
-            state = state._replace(
-                root=decay_inverse_root_toward_prior(state.root, self.forgetting)
-            )
+            root = decay_inverse_root_toward_prior(state.root, self.forgetting)
+            state = state._replace(root=root)
         state = state._replace(frame=fit_frame_to_founders_once(state.frame, everyone))
         rows, new = self._project_features_and_mask_new(state, everyone)
         return state._replace(
@@ -160,9 +157,8 @@ class ExactRecognition(eqx.Module):
     ) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
         r"""$R \phi$ of who is not learned yet, zeros for others; and who that is."""
         rows = self.embed(state, population.descriptor) @ state.root.T
-        new = mask_not_learned(state.seen, state.newest, population) & jnp.all(
-            jnp.isfinite(rows), axis=1
-        )
+        new = mask_not_learned(state.seen, state.newest, population)
+        new &= jnp.all(jnp.isfinite(rows), axis=1)
         return jnp.where(new[:, None], rows, 0.0), new
 
     def start_empty_island(self, state: ExactState) -> ExactState:
@@ -204,10 +200,9 @@ class ExactRecognition(eqx.Module):
             raise ValueError(
                 "what states have in common fades with forgetting < 1; leave out `ancestor`"
             )
-        check_have_learned(states, ancestor)
-        common = self.start_empty_island(states[0]) if ancestor is None else ancestor
-        everyone = [*states, common]
-        check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])
+        common = check_and_find_ancestor(
+            self, states, ancestor, lambda state: (state.features, state.frame, state.root.shape)
+        )
         precision = _compute_precision_matrix(common)
         total = precision + sum(_compute_precision_matrix(state) - precision for state in states)
         value, vector = np.linalg.eigh(total)
@@ -217,9 +212,8 @@ class ExactRecognition(eqx.Module):
         return tuple(state._replace(root=root, seen=seen) for state in states)
 
     def _check_feature_norm(self, encoder: Callable[..., Any], d: int) -> None:
-        with (
-            jax.ensure_compile_time_eval()
-        ):  # one drawn and tried now, so that what is wrong is said before the run
+        # One drawn and tried now, so that what is wrong is said before the run.
+        with jax.ensure_compile_time_eval():
             points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
             outputs = encoder(jax.random.key(0), DEPTH)(points)
             largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))

@@ -3,7 +3,7 @@ two are alike as far as the inner product of their features is large.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -127,13 +127,14 @@ def mask_not_learned(
     return new & ~population.failed & jnp.all(jnp.isfinite(population.descriptor), axis=1)
 
 
-def check_have_learned(states: Sequence[Any], ancestor: Any = None) -> None:
-    """Check that there are states to merge, and that each has learned something: who lives in a
-    search before its first update would count for old in a merged state.
+def check_and_find_ancestor(
+    estimator: Any, states: Sequence[Any], ancestor: Any, shared: Callable[[Any], PyTree]
+) -> Any:
+    """The state from which all to be merged went on, by default an empty island.
 
-    Raises:
-        ValueError: where there is none, or one that is no state, has learned nothing, or less than
-            `ancestor`.
+    A `ValueError` where there is none to merge, or one that is no state, has learned less than
+    `ancestor`, or nothing: who lives in a search before its first update would count for old in a
+    merged state; and where what is `shared` of one differs from that of the first.
     """
     if not isinstance(states, Sequence):
         raise ValueError(f"merge needs a list of states; got {type(states).__name__}")
@@ -155,21 +156,15 @@ def check_have_learned(states: Sequence[Any], ancestor: Any = None) -> None:
                 f"ancestor must be a state from which all went on; number {number} has seen "
                 f"{state.seen} behaviors, ancestor {ancestor.seen}"
             )
-
-
-def check_mergeable(shared: Sequence[PyTree]) -> None:
-    """Check that what merged states must share is the same.
-
-    Raises:
-        ValueError: where one differs from the first.
-    """
-    for number, each in enumerate(shared[1:], 2):
-        if not eqx.tree_equal(shared[0], each):
+    common = estimator.start_empty_island(states[0]) if ancestor is None else ancestor
+    for number, state in enumerate([*states[1:], common], 2):
+        if not eqx.tree_equal(shared(states[0]), shared(state)):
             raise ValueError(
                 f"merged states must share features, box and scale; the first and number {number} "
                 "do not. Begin the others from estimator.start_empty_island(state) of an updated "
                 "state"
             )
+    return common
 
 
 class Cosines(eqx.Module):

@@ -39,14 +39,11 @@ def nearest_squared_distances(
     present = jnp.pad(references.present, (0, rows - m))
     chunks = -(-n // CHUNK)
     size = -(-n // chunks)
-    padded = jnp.pad(queries, ((0, chunks * size - n), (0, 0)), mode="edge").reshape(
-        chunks, size, d
-    )
+    padded = jnp.pad(queries, ((0, chunks * size - n), (0, 0)), mode="edge")
 
     def search(chunk: Float[Array, "s d"]) -> Float[Array, "s k"]:
-        distances = jnp.where(present[:, None], squared_distances(chunk.T, point), jnp.inf).reshape(
-            GROUP, -1, size
-        )
+        distances = jnp.where(present[:, None], squared_distances(chunk.T, point), jnp.inf)
+        distances = distances.reshape(GROUP, -1, size)
         if rows // GROUP > count:  # the groups with the smallest minima hold the smallest distances
             # A loop, because XLA's CPU code for jnp.min over the first axis
             # takes longer than the distances do.
@@ -57,7 +54,7 @@ def nearest_squared_distances(
             distances = jnp.take_along_axis(distances, group[None], axis=1)
         return -jax.lax.top_k(-distances.reshape(-1, size).T, count)[0]
 
-    return jax.lax.map(search, padded).reshape(-1, count)[:n]
+    return jax.lax.map(search, padded.reshape(chunks, size, d)).reshape(-1, count)[:n]
 
 
 def squared_distances(
@@ -73,15 +70,11 @@ def squared_distances(
     def add_next_block_of_axes(i, total):
         part = i * UNROLLED
         q = jax.lax.dynamic_slice_in_dim(queries, part, UNROLLED, axis=0)
-        return add_squared_differences(
-            total, q, jax.lax.dynamic_slice_in_dim(points, part, UNROLLED, axis=1)
-        )
+        p = jax.lax.dynamic_slice_in_dim(points, part, UNROLLED, axis=1)
+        return add_squared_differences(total, q, p)
 
     d = queries.shape[0]
     rest = d - d % UNROLLED
-    total = add_squared_differences(
-        jnp.zeros((points.shape[0], queries.shape[1]), jnp.float32),
-        queries[rest:],
-        points[:, rest:],
-    )
+    nothing = jnp.zeros((points.shape[0], queries.shape[1]), jnp.float32)
+    total = add_squared_differences(nothing, queries[rest:], points[:, rest:])
     return jax.lax.fori_loop(0, d // UNROLLED, add_next_block_of_axes, total) if rest else total

@@ -129,7 +129,7 @@ class BehaviorRecognition(eqx.Module):
         self, state: RecognitionState, descriptors: Float[Array, "n d"]
     ) -> Float[Array, "n e"]:
         """xi*(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
-        return self._build_target_or_predictor(state.target, 0)(_scale_inputs(state, descriptors))
+        return self._build_network(state.target, 0)(_scale_inputs(state, descriptors))
 
     def score(
         self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
@@ -140,7 +140,7 @@ class BehaviorRecognition(eqx.Module):
         """
         points = _scale_inputs(state, descriptors)
         return self._compute_error(
-            state.predictor, points, self._build_target_or_predictor(state.target, 0)(points)
+            state.predictor, points, self._build_network(state.target, 0)(points)
         )
 
     def update(
@@ -171,19 +171,16 @@ class BehaviorRecognition(eqx.Module):
             )
         return weights, e
 
-    def _build_target_or_predictor(self, weights: PyTree, number: int) -> Callable[..., Any]:
+    def _build_network(self, weights: PyTree, number: int) -> Callable[..., Any]:
         """xi* (number 0) or xi1 (1) with these weights."""
-        return (
-            weights
-            if self.encoder is None
-            else build_encoder(self.encoder, weights, self.depths[number])
-        )
+        if self.encoder is None:
+            return weights
+        return build_encoder(self.encoder, weights, self.depths[number])
 
     @property
     def _adam(self) -> optax.GradientTransformation:
-        return optax.flatten(
-            optax.adam(self.learning_rate)
-        )  # all weights as one vector: fewer, larger operations
+        # all weights as one vector: fewer, larger operations
+        return optax.flatten(optax.adam(self.learning_rate))
 
     def _select_training_descriptors(
         self, generation: Generation
@@ -209,9 +206,8 @@ class BehaviorRecognition(eqx.Module):
         """The weights after `epochs` passes over D, in batches of equal size."""
         descriptors, present, usual = self._select_training_descriptors(generation)
         points = _scale_inputs(state, descriptors)
-        embedding = self._build_target_or_predictor(state.target, 0)(
-            points
-        )  # so that xi* is never evaluated twice on one of them
+        # so that xi* is never evaluated twice on one of them
+        embedding = self._build_network(state.target, 0)(points)
         # The offspring are cut into as few batches as `batch` allows;
         # with founders there are more of that size.
         rows = -(-usual // -(-usual // self.batch))
@@ -227,9 +223,8 @@ class BehaviorRecognition(eqx.Module):
             return jnp.broadcast_to(order, (self.epochs, total))
 
         def mean_error(predictor, order, weight):
-            return jnp.sum(
-                weight * self._compute_error(predictor, points[order], embedding[order])
-            ) / jnp.sum(weight)
+            error = self._compute_error(predictor, points[order], embedding[order])
+            return jnp.sum(weight * error) / jnp.sum(weight)
 
         # In a single batch the order of the rows changes nothing,
         # and drawing one is a fifth of the cost at d = 2.
@@ -241,14 +236,12 @@ class BehaviorRecognition(eqx.Module):
             start = (i % steps) * rows
             order = jax.lax.dynamic_slice(orders, (i // steps, start), (1, rows))[0]
             weight = (start + jnp.arange(rows) < count).astype(jnp.float32)
-            change, optimiser = self._adam.update(
-                jax.grad(mean_error)(predictor, order, weight), optimiser
-            )
+            gradient = jax.grad(mean_error)(predictor, order, weight)
+            change, optimiser = self._adam.update(gradient, optimiser)
             return optax.apply_updates(predictor, change), optimiser
 
-        return jax.lax.fori_loop(
-            0, self.epochs * steps, descend, (state.predictor, state.optimiser)
-        )
+        begun = state.predictor, state.optimiser
+        return jax.lax.fori_loop(0, self.epochs * steps, descend, begun)
 
     def _maximize_initial_error(
         self, state: RecognitionState, space: Box, key: Key[Array, ""]
@@ -256,20 +249,18 @@ class BehaviorRecognition(eqx.Module):
         """Gradient ascent on M over uniform behaviors, so that xi1 starts far from xi*."""
         adam, target = (
             optax.adam(self.divergence_learning_rate),
-            self._build_target_or_predictor(state.target, 0),
+            self._build_network(state.target, 0),
         )
 
         def negative_mean_error(predictor, points):
-            return -jnp.mean(
-                self._compute_error(predictor, points, target(points))
-            )  # which falls where M rises
+            # which falls where M rises
+            return -jnp.mean(self._compute_error(predictor, points, target(points)))
 
         def ascend(carry, key):
             predictor, optimiser = carry
             points = _scale_inputs(state, space.uniform(key, self.divergence_batch))
-            change, optimiser = adam.update(
-                jax.grad(negative_mean_error)(predictor, points), optimiser
-            )
+            gradient = jax.grad(negative_mean_error)(predictor, points)
+            change, optimiser = adam.update(gradient, optimiser)
             return (optax.apply_updates(predictor, change), optimiser), None
 
         start = (state.predictor, adam.init(state.predictor))
@@ -281,9 +272,7 @@ class BehaviorRecognition(eqx.Module):
         r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$ of points and their target
         embeddings.
         """
-        return jnp.sum(
-            (self._build_target_or_predictor(predictor, 1)(points) - embedding) ** 2, axis=-1
-        )
+        return jnp.sum((self._build_network(predictor, 1)(points) - embedding) ** 2, axis=-1)
 
 
 def _scale_inputs(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

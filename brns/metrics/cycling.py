@@ -97,9 +97,8 @@ def cycling_of_record(
     Raises:
         ValueError: where the run does not have these states.
     """
-    generations = require_states(
-        record, "Q(i, j), on which eta and kappa rest,", generations, least=2
-    )
+    what = "Q(i, j), on which eta and kappa rest,"
+    generations = require_states(record, what, generations, least=2)
     search = search or record.search
     cache = _CACHE.setdefault(record, {})
     key = tuple(generations)
@@ -107,16 +106,9 @@ def cycling_of_record(
         q, r = compute_q_and_r(record, generations, search)
         margin = _compute_epsilon_of_record(record, generations, search, q)
         kappas = compute_kappa(q, margin), compute_kappa_share(q, margin)
-        measured = Cycling(
-            np.asarray(generations),
-            q,
-            margin,
-            compute_eta(q),
-            *kappas,
-            r,
-            compute_regain_share(r),
-        )
-        cache[key] = search, measured
+        regained = compute_regain_share(r)
+        rows = np.asarray(generations)
+        cache[key] = search, Cycling(rows, q, margin, compute_eta(q), *kappas, r, regained)
     return cache[key][1]
 
 
@@ -163,19 +155,14 @@ def compute_q_and_r(
     row = row.reshape(g, mu) + PROBES
     everyone = np.concatenate([probes, points.reshape(g * mu, d)[first]])
     counts = np.maximum.accumulate(row.max(axis=1)) + 1
-    blocks = jnp.asarray(
-        np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d)
-    )
+    padded = np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0)))
+    blocks = jnp.asarray(padded.reshape(-1, BLOCK, d))
     q, r = np.full((2, g, g), np.nan)
     for j, number in enumerate(generations):
         state = record.state(number, search)
         used = jnp.int32(-(-counts[j] // BLOCK))
-        novelty = np.asarray(
-            _score_individuals_in_blocks(
-                search.estimator, state.estimator, state.population, blocks, used
-            ),
-            np.float64,
-        )
+        asked = search.estimator, state.estimator, state.population, blocks, used
+        novelty = np.asarray(_score_individuals_in_blocks(*asked), np.float64)
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
         r[: j + 1, j] = rank_among_probes(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
     return q, r

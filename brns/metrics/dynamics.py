@@ -50,6 +50,5 @@ def survivors_parent_distance_of_record(record: Record) -> Float[np.ndarray, " g
         In the units of the behavior space, from generation 0 on, which is NaN.
     """
     behaviors = read_all_evaluated(record, ["descriptor"])["descriptor"]
-    return compute_mean_parent_distance_by_generation(
-        record.column("survivors.descriptor"), record.column("survivors.parent"), behaviors
-    )
+    places, parents = record.column("survivors.descriptor"), record.column("survivors.parent")
+    return compute_mean_parent_distance_by_generation(places, parents, behaviors)

@@ -40,9 +40,7 @@ def _regained(record: Record) -> float | None:
 
 MEASURES = {
     "generations": Measure(
-        "Generations",
-        "finished after the founders",
-        lambda record: record.generations[-1],
+        "Generations", "finished after the founders", lambda record: record.generations[-1]
     ),
     "evaluations": Measure(
         "Evaluations",

@@ -64,10 +64,8 @@ def signature_coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         From 0 to 1, from generation 0 on.
     """
-    generations = [
-        compute_path_signatures(rows)
-        for rows in read_valid_column_by_generation(record, "descriptor")
-    ]
+    paths = read_valid_column_by_generation(record, "descriptor")
+    generations = [compute_path_signatures(rows) for rows in paths]
     return cumulative_coverage(generations, make_signature_space(record.behavior_space), GRID)
 
 
@@ -89,9 +87,8 @@ def signature_novelty_distance_to_uniform_of_record(record: Record) -> Float[np.
     distances = np.full(len(novelties), np.nan)
     for g, paths in enumerate(record.column("survivors.descriptor")):
         if novelties[g].any() and novelties[g].min() >= 0:
-            distances[g] = distance_to_uniform_of_values(
-                compute_path_signatures(paths), novelties[g], box, GRID
-            )
+            signatures = compute_path_signatures(paths)
+            distances[g] = distance_to_uniform_of_values(signatures, novelties[g], box, GRID)
     return distances
 
 
@@ -104,6 +101,5 @@ def signature_spread_by_term_of_record(record: Record) -> Float[np.ndarray, " 6"
     Returns:
         In the order of `TERMS`.
     """
-    return compute_path_signatures(
-        np.concatenate(read_valid_column_by_generation(record, "descriptor"))
-    ).std(axis=0)
+    paths = np.concatenate(read_valid_column_by_generation(record, "descriptor"))
+    return compute_path_signatures(paths).std(axis=0)

@@ -75,12 +75,8 @@ def fraction_new_in_last_half_of_record(record: Record) -> Float[np.ndarray, " g
         From 0 to 1, from generation 0 on.
     """
     seen = VisitedCells(record.behavior_space)
-    return np.array(
-        [
-            seen.update_new_cell_fraction(rows)
-            for rows in read_valid_column_by_generation(record, "descriptor")
-        ]
-    )
+    points = read_valid_column_by_generation(record, "descriptor")
+    return np.array([seen.update_new_cell_fraction(rows) for rows in points])
 
 
 def saturated(saved: Any) -> bool:

@@ -98,9 +98,8 @@ def grid_novelty_distance_to_uniform_of_record(
         From 0 to 1, one for each state that was kept.
     """
     generations = require_states(record, "uniformity")
-    return np.array(
-        [distance_to_uniform(compute_novelty_of_cells(record, shape, g)) for g in generations]
-    )
+    novelties = (compute_novelty_of_cells(record, shape, g) for g in generations)
+    return np.array([distance_to_uniform(novelty) for novelty in novelties])
 
 
 def compute_novelty_of_cells(
@@ -118,6 +117,5 @@ def compute_novelty_of_cells(
     """
     points = jnp.asarray(compute_cell_centers(record.behavior_space, shape))
     state = record.state(generation)
-    return np.asarray(
-        score_novelty_jit(record.search.estimator, state.estimator, points, state.population)
-    )
+    asked = record.search.estimator, state.estimator, points, state.population
+    return np.asarray(score_novelty_jit(*asked))

@@ -57,9 +57,8 @@ class LayerFounders(eqx.Module):
                 f"{box.dimension} dimensions; give the sizes of the task's own policy"
             )
         bound = jnp.concatenate([jnp.full(length, inputs**-0.5) for inputs, length in layers])
-        return jnp.clip(
-            jax.random.uniform(key, (n, genes), minval=-bound, maxval=bound), box.low, box.high
-        )
+        drawn = jax.random.uniform(key, (n, genes), minval=-bound, maxval=bound)
+        return jnp.clip(drawn, box.low, box.high)
 
 
 class GivenFounders(eqx.Module):

@@ -85,9 +85,8 @@ class GaussianMutation(eqx.Module):
         key_which, key_move = jax.random.split(key)
         step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
         moved = jnp.clip(genotypes + step, box.low, box.high)
-        return jnp.where(
-            jax.random.bernoulli(key_which, self.rate, genotypes.shape), moved, genotypes
-        )
+        mutates = jax.random.bernoulli(key_which, self.rate, genotypes.shape)
+        return jnp.where(mutates, moved, genotypes)
 
 
 class IsoLineDD(eqx.Module):
@@ -314,14 +313,10 @@ class MixedMutation(eqx.Module):
             The credit of each operator, `(k,)`; as before where no offspring survived.
         """
         number = jnp.sum(survived)
-        survivors = jnp.bincount(
-            operator, weights=survived.astype(jnp.float32), length=len(self.operators)
-        )
-        return jnp.where(
-            number > 0,
-            credit + self.credit_rate * (survivors / jnp.maximum(number, 1) - credit),
-            credit,
-        )
+        weights = survived.astype(jnp.float32)
+        survivors = jnp.bincount(operator, weights=weights, length=len(self.operators))
+        after = credit + self.credit_rate * (survivors / jnp.maximum(number, 1) - credit)
+        return jnp.where(number > 0, after, credit)
 
 
 class UniformResampling(eqx.Module):

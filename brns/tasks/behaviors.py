@@ -87,9 +87,8 @@ class Statistic(eqx.Module):
         xp, series = _get_namespace_and_array(getattr(episode, self.of))
         if xp is np:
             series = series.astype(float)
-        series = _check_and_select_columns(
-            series[1:] if self.of == "observations" else series, self.select
-        )
+        series = series[1:] if self.of == "observations" else series
+        series = _check_and_select_columns(series, self.select)
         count = xp.maximum(episode.length, 1)
         within = (np.arange(len(series)) < count)[:, None]
         if self.statistic == "min":

@@ -66,9 +66,8 @@ class MountainCar(eqx.Module):
         start = jnp.full(len(genotypes), START, jnp.float32)
         cars = start, jnp.zeros_like(start), start, start
         (position, _, left, right), _ = cpu.scan_in_one_kernel(advance, cars, self.steps, layers)
-        descriptor = jnp.clip(
-            jnp.stack([scale_position(left), scale_position(right)], axis=1), -1.0, 1.0
-        )
+        reached = jnp.stack([scale_position(left), scale_position(right)], axis=1)
+        descriptor = jnp.clip(reached, -1.0, 1.0)
         return Evaluation(descriptor[:n], jnp.zeros(n), position[:n] >= TOP)
 
 

@@ -141,10 +141,8 @@ class Chunked(Wrapper):
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
             request = f"{self._task_label} of {individuals}"
             if self.executor is not None:
-                packed = self._pickle_task()
-                future = self.executor.submit(
-                    worker.evaluate_and_time_packed, request, packed, part, seed
-                )
+                asked = request, self._pickle_task(), part, seed
+                future = self.executor.submit(worker.evaluate_and_time_packed, *asked)
                 if not isinstance(future, Future):
                     raise TypeError(
                         "its submit must give a concurrent.futures.Future; got a "
@@ -153,9 +151,8 @@ class Chunked(Wrapper):
                     )
                 return future
             if self.failures:
-                return _call_as_future(
-                    lambda: worker.evaluate_and_time(request, self.task, part, seed)
-                )
+                asked = request, self.task, part, seed
+                return _call_as_future(lambda: worker.evaluate_and_time(*asked))
             return _call_as_future(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
@@ -288,14 +285,12 @@ class Batch:
         for row in rows.start + np.flatnonzero(part.failed):
             self.reasons[int(row)] = worker.MARKED
         if finite:
-            sound = is_within_numeric_range(np.asarray(part.descriptor), self.space) & np.isfinite(
-                part.fitness
-            )
+            sound = is_within_numeric_range(np.asarray(part.descriptor), self.space)
+            sound &= np.isfinite(part.fitness)
             for row in rows.start + np.flatnonzero(~sound & ~np.asarray(part.failed)):
                 numbers = np.append(self.columns.descriptor[row], self.columns.fitness[row])
-                self.mark_failed(
-                    int(row), f"a descriptor or fitness not finite or too far: {numbers}"
-                )
+                text = f"a descriptor or fitness not finite or too far: {numbers}"
+                self.mark_failed(int(row), text)
 
     def mark_failed(self, row: int, text: str) -> None:
         self.columns.failed[row] = True

@@ -128,9 +128,8 @@ def _evaluate_in_process(
         try:
             process = _get_or_start_process_of_thread(processes, start)
             if digest not in _THREAD.tasks:
-                _THREAD.tasks = process.submit(
-                    worker.cache_task_and_list_digests, digest, content
-                ).result(patience)
+                taken = process.submit(worker.cache_task_and_list_digests, digest, content)
+                _THREAD.tasks = taken.result(patience)
             started = True
             future = process.submit(worker.evaluate_and_time_packed, request, (digest, b""), *chunk)
             return future.result(start.timeout)

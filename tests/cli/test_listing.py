@@ -110,15 +110,10 @@ def test_a_search_and_its_settings_are_called_what_was_typed():
     search = apply_overrides(make_search("arm", "paper"), changes)
     assert find_names_and_changed_settings(search, "paper") == ("arm", "paper", typed)
     chunked = dataclasses.replace(search, task=Chunked(search.task))
-    assert find_names_and_changed_settings(chunked, "paper") == find_names_and_changed_settings(
-        search, "paper"
-    )
+    assert find_names_and_changed_settings(chunked, "paper") == ("arm", "paper", typed)
     own = NoveltySearch(Identity(), ArchiveKNN(additions=200))
-    assert find_names_and_changed_settings(own) == (
-        "Identity",
-        "archive",
-        {"estimator.additions": 200},
-    )
+    told = ("Identity", "archive", {"estimator.additions": 200})
+    assert find_names_and_changed_settings(own) == told
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):

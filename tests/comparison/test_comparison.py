@@ -9,7 +9,6 @@ from threading import Event
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
 from jax.extend.backend import get_backend
@@ -86,15 +85,11 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
         for points in read_valid_column_by_generation(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
-        assert_array_equal(
-            facts.covered[seed], np.array(covered)[find_generations_at_fractions(12)]
-        )
-        solved = [
-            g
-            for g, rows in enumerate(read_valid_column_by_generation(record, "solved"))
-            if rows.any()
-        ]
-        assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
+        expected = np.array(covered)[find_generations_at_fractions(12)]
+        assert_array_equal(facts.covered[seed], expected)
+        solved = [rows.any() for rows in read_valid_column_by_generation(record, "solved")]
+        first = solved.index(True) if any(solved) else np.nan
+        assert_array_equal(facts.first_solved[seed], first)
 
 
 def test_eta_and_kappa_are_those_of_the_definition(facts, records):
@@ -211,8 +206,7 @@ TWICE = [make_world_of_task(Identity(), 8, 2)] * 2
         (PlanarArm(20, "joints"), {}, "behaviors have 40 dimensions"),
     ],
 )
-def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch, what, changed, told):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+def test_what_makes_no_comparison_is_refused(tmp_path, unchecked, what, changed, told):
     with pytest.raises(ValueError, match=told):
         brns.compare(what, **{"estimators": METHODS, "out": tmp_path} | changed)
     assert not list(tmp_path.iterdir())
@@ -299,9 +293,8 @@ def test_share_effect_and_test_by_hand():
     archive = [100, 102, 104, 106, 108, 110, 112]
     better = [110, 113, 116, 119, 122, 125, 128]  # by 10, 11 ... 16
     found = {"w": {"archive": fake(archive), "ours": fake(better), "same": fake(archive)}}
-    rows = {
-        (row.method, row.fraction): row for row in compare_to_reference_by_world(found, "archive")
-    }
+    told = compare_to_reference_by_world(found, "archive")
+    rows = {(row.method, row.fraction): row for row in told}
     ours, same = rows["ours", 1.0], rows["same", 1.0]
     assert ours.share == pytest.approx(833 / 742)
     assert ours.effect == 1.0
@@ -309,14 +302,10 @@ def test_share_effect_and_test_by_hand():
     assert ours.p == pytest.approx(2 * 2 / 2**7)
     assert ours.outcome == "better"
     assert (same.share, same.effect, same.p, same.outcome) == (1, 0.5, 1, "undecided")
-    fewer = {
-        "w": {
-            name: fake(facts.count_cells_covered_at_run_fraction(1.0)[:6])
-            for name, facts in found["w"].items()
-        }
-    }
+    six = {"archive": fake(archive[:6]), "ours": fake(better[:6]), "same": fake(archive[:6])}
+    fewer = {"w": six}
     assert compare_to_reference_by_world(fewer, "archive")[-1].outcome == "not tested (n = 6)"
-    fewer["w"].pop("same")
+    six.pop("same")
     assert compare_to_reference_by_world(fewer, "archive")[-1].outcome == "better"
 
 
@@ -357,21 +346,15 @@ def test_the_table_counts_a_world_once():
 
 def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
     found = tabled({"arm": 1.1}, seeds=5)
-    assert found.table_versus_reference[-1] == [
-        "ours",
-        "21.1%",
-        "1.10 (1.10 to 1.10)",
-        "not tested (n = 5)",
-    ]
+    last = ["ours", "21.1%", "1.10 (1.10 to 1.10)", "not tested (n = 5)"]
+    assert found.table_versus_reference[-1] == last
     assert "5 seeds are too few to test; 6 are enough." in f"{found}"
     one = tabled({"arm": 1.1}, seeds=1)
     assert one.table_versus_reference[-1][2] == "1.10"
     assert "1 seed is too few to test; 6 are enough." in f"{one}"
     assert "in 1 world of one seed;" in f"{one}"
-    assert (
-        tabled({"arm": 1.1, "car": 1.1}, seeds=5).table_versus_reference[-1][-1]
-        == "not tested (n = 5)"
-    )
+    two = tabled({"arm": 1.1, "car": 1.1}, seeds=5)
+    assert two.table_versus_reference[-1][-1] == "not tested (n = 5)"
     assert "too few" not in f"{tabled({'arm': 1.1}, seeds=6)}"
 
 

@@ -73,9 +73,8 @@ def cma_mae(fitness):
 def map_elites(fitness):
     archive = grid()
     sigmas = {"iso_sigma": 0.01, "line_sigma": 0.2}
-    return Scheduler(
-        archive, [IsoLineEmitter(archive, **sigmas, x0=np.zeros(5), batch_size=72, seed=SEED)]
-    )
+    emitter = IsoLineEmitter(archive, **sigmas, x0=np.zeros(5), batch_size=72, seed=SEED)
+    return Scheduler(archive, [emitter])
 
 
 def literal(scheduler, founders):
@@ -114,9 +113,8 @@ def test_a_peer_covers_what_a_loop_of_pyribs_covers(name, scheduler):
     facts = run_method(own, make_world_of_task(own.task, 8, GENERATIONS, CELLS), [SEED], peer=peer)
     founders = own.init(jax.random.key(SEED)).population
     covered = literal(scheduler(np.asarray(founders.fitness)), np.asarray(founders.genotype))
-    assert_array_equal(
-        facts.covered[0], np.array(covered)[find_generations_at_fractions(GENERATIONS)]
-    )
+    expected = np.array(covered)[find_generations_at_fractions(GENERATIONS)]
+    assert_array_equal(facts.covered[0], expected)
     assert covered[0] < covered[-1]
 
 
@@ -134,10 +132,8 @@ METHODS = {"near": brns.PopulationKNN(k=3), "MAP-Elites": peers.MapElites(), "ow
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    out = tmp_path_factory.mktemp("peers") / "own"
-    return brns.compare(
-        search(Counted(), born=6), METHODS, seeds=2, generations=5, out=out, workers=1
-    )
+    told = {"out": tmp_path_factory.mktemp("peers") / "own", "workers": 1}
+    return brns.compare(search(Counted(), born=6), METHODS, seeds=2, generations=5, **told)
 
 
 def test_all_methods_have_as_many_founders_and_evaluations(compared):
@@ -185,9 +181,8 @@ def test_behaviors_without_a_grid_have_centroids(monkeypatch):
         told.append(terms)
         return peers.MapElites()(terms)
 
-    covered = run_method(
-        search(Solid()), make_world_of_task(Solid(), 8, 4, CELLS), [0], peer=peer
-    ).covered[0]
+    world = make_world_of_task(Solid(), 8, 4, CELLS)
+    (covered,) = run_method(search(Solid()), world, [0], peer=peer).covered
     assert covered[-1] > covered[0]
     assert told[0].dims is None
     assert peers._place_centroids(told[0].ranges).shape == (30, 3)

@@ -2,13 +2,11 @@
 
 import dataclasses
 
-import equinox as eqx
 import jax
 import numpy as np
 from learning import SQUARE, people
 
 from brns import Generation
-from brns.core import Population
 from brns.experiments import make_paper_brns
 
 SMALL = {"depths": (0, 1)}  # where the depth plays no part: quick to compile
@@ -28,11 +26,6 @@ def uniform(seed, n, space=SQUARE):
     return space.uniform(jax.random.key(seed), n)
 
 
-@eqx.filter_jit
-def score(estimator, state, descriptors):
-    return estimator.score(state, descriptors, Population.from_descriptors(descriptors[:1]))
-
-
 class Literal:
     """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand,
     Adam."""
@@ -41,9 +34,7 @@ class Literal:
         self.target, self.predictor = (
             [_float64(layer) for layer in e.layers] for e in (state.target, state.predictor)
         )
-        self.first, self.second = (
-            [[0 * v for v in layer] for layer in self.predictor] for _ in range(2)
-        )
+        self.first, self.second = (jax.tree.map(np.zeros_like, self.predictor) for _ in range(2))
         self.steps, self.rate = 0, estimator.learning_rate
 
     @staticmethod
@@ -56,10 +47,8 @@ class Literal:
         return outputs
 
     def novelty(self, points):
-        difference = (
-            self.forward(self.target, points)[-1] - self.forward(self.predictor, points)[-1]
-        )
-        return (difference**2).sum(axis=1)
+        target, found = (self.forward(e, points)[-1] for e in (self.target, self.predictor))
+        return ((target - found) ** 2).sum(axis=1)
 
     def gradient(self, points):
         """Of the mean of M over the points, layer by layer."""

@@ -149,13 +149,9 @@ def test_ten_million_behaviors():
     def further(state, key):
         def one(state, number):
             batch = 600 * jax.random.uniform(jax.random.fold_in(key, number), (10_000, 2))
-            return COUNTS.update(
-                state,
-                Generation.from_descriptors(batch, 1)._replace(
-                    offspring=Population.from_descriptors(batch, number)
-                ),
-                key,
-            ), None
+            born = Population.from_descriptors(batch, number)
+            generation = Generation.from_descriptors(batch, 1)._replace(offspring=born)
+            return COUNTS.update(state, generation, key), None
 
         return jax.lax.scan(one, state, state.newest + 1 + jnp.arange(100))[0]
 

@@ -33,9 +33,8 @@ def test_novelty_prior_and_memory_by_hand():
     estimator = ExactRecognition(encoder=Angle)
     state = learned(estimator, [[[300, 0], [300, 600], [300, 9]]])
     assert state.seen == 3
-    assert_allclose(
-        novelty(estimator, state, [[300, 7], [450, 7], [375, 7]]), [1 / 4, 1, 5 / 8], rtol=1e-6
-    )
+    places = [[300, 7], [450, 7], [375, 7]]
+    assert_allclose(novelty(estimator, state, places), [1 / 4, 1, 5 / 8], rtol=1e-6)
     # A = 2 + 3 visits; then, with half a memory, 2 + 3/2 of one and 2 + 3 of the other.
     estimator = ExactRecognition(encoder=Angle, regularization=2.0, forgetting=0.5)
     state = learned(estimator, [[[300, 0]] * 3])
@@ -67,11 +66,8 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
         assert_allclose(found[-1][0], regularization / (regularization + total), rtol=rounding)
         assert (found[-1] <= np.min(found[:-1], axis=0) * (1 + rounding)).all()
     assert state.seen == total
-    assert_allclose(
-        found[0][0],
-        regularization / (regularization + founders),
-        rtol=1e-6 * np.sqrt(1 + founders / regularization),
-    )
+    rounding = 1e-6 * np.sqrt(1 + founders / regularization)
+    assert_allclose(found[0][0], regularization / (regularization + founders), rtol=rounding)
 
 
 embed = eqx.filter_jit(lambda estimator, state, points: estimator.embed(state, points))

@@ -3,7 +3,6 @@
 import dataclasses
 
 import jax
-import jaxtyping
 import pytest
 from learning import COUNTS, KEY, LEARNERS, SEARCH, SMALL, init, learned, novelty, uniform
 from numpy.testing import assert_allclose, assert_array_equal
@@ -76,8 +75,7 @@ def test_islands_of_unequal_ages_go_on_where_they_were(estimator, rounding):
         assert learned(estimator, uniform(3, 1, 10), state).seen == 60
 
 
-def test_what_cannot_be_merged(monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+def test_what_cannot_be_merged(unchecked):
     batches = uniform(0, 1, 20)
     for estimator in (SMALL, COUNTS):
         state = learned(estimator, batches)

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from files import same
-from learning import KEY, SQUARE, init, update
-from literal import SMALL, Literal, generation, paper, score, uniform
+from learning import KEY, NOBODY, SQUARE, init, novelty, update
+from literal import SMALL, Literal, generation, paper, uniform
 from numpy.testing import assert_allclose
 from worlds import Identity
 
@@ -75,7 +75,7 @@ def test_three_passes_train_as_written_out():
     for g in range(2, 6):
         offspring = uniform(g, 20)
         points = (np.asarray(offspring) - 300) / 300
-        assert_allclose(score(SCALED, state, offspring), literal.novelty(points), rtol=2e-3)
+        assert_allclose(novelty(SCALED, state, offspring), literal.novelty(points), rtol=2e-3)
         state = update(SCALED, state, generation(g, uniform(99, 20), offspring))
         for _ in range(3):
             literal.descend(points)
@@ -118,7 +118,7 @@ def test_what_was_visited_is_no_longer_novel():
         first = state = init(SCALED, SQUARE, jax.random.key(seed))
         for g in range(1, 30):
             state = update(SCALED, state, generation(g, A, uniform(g, 20, left)), jax.random.key(g))
-        before, after = score(SCALED, first, points), score(SCALED, state, points)
+        before, after = novelty(SCALED, first, points), novelty(SCALED, state, points)
         thirds = points[:, 0] < 200, points[:, 0] > 400
         falls.append([after[there].mean() / before[there].mean() for there in thirds])
     seen, unseen = np.mean(falls, axis=0)
@@ -131,7 +131,7 @@ def test_what_was_visited_is_no_longer_novel():
 def test_divergence_raises_the_mean_of_m(initialisation):
     near, far = (paper(initialisation=initialisation, divergence_steps=steps) for steps in (0, 15))
     keys, points = jax.random.split(KEY, 20), uniform(1000, 500)
-    m = [[score(near, init(e, SQUARE, key), points).mean() for key in keys] for e in (near, far)]
+    m = [[novelty(near, init(e, SQUARE, key), points).mean() for key in keys] for e in (near, far)]
     ratio = np.divide(m[1], m[0])
     assert np.exp(np.log(ratio).mean()) > 1.4  # 1.51 to 1.52 were measured
     assert (ratio > 1).all()
@@ -145,7 +145,7 @@ def test_shapes_follow_the_dimension_of_the_behavior_space():
     assert [layer.weight.shape[0] for layer in state.predictor.layers] == [3 * d] * 5 + [2 * d]
     points = jax.ShapeDtypeStruct((7, d), jnp.float32)
     assert eqx.filter_eval_shape(paper().embed, state, points).shape == (7, 2 * d)
-    assert eqx.filter_eval_shape(score, paper(), state, points).shape == (7,)
+    assert eqx.filter_eval_shape(paper().score, state, points, NOBODY).shape == (7,)
     state = eqx.filter_eval_shape(paper(width=5, embedding=3, depths=(0, 1)).init, space, KEY)
     assert [layer.weight.shape for layer in state.target.layers] == [(3, d)]
     assert [layer.weight.shape for layer in state.predictor.layers] == [(5, d), (3, 5)]
@@ -165,6 +165,6 @@ def test_training_that_overflows_ends_in_nan_and_not_in_silence():
     """Behaviors of 1e12 have gradients of about 1e24, whose squares are infinite:
     Adam would never move again."""
     state = update(SURVIVORS, init(SURVIVORS), generation(2, A, B))
-    assert np.isfinite(score(SURVIVORS, state, A)).all()
+    assert np.isfinite(novelty(SURVIVORS, state, A)).all()
     state = update(SURVIVORS, state, generation(3, A, 1e12 * B))
-    assert np.isnan(score(SURVIVORS, state, A)).all()
+    assert np.isnan(novelty(SURVIVORS, state, A)).all()

@@ -81,18 +81,15 @@ def test_elites_and_their_score_by_hand(record):
     best, scores = {}, []
     for g in record.generations:
         offspring = record.arrays("generations", g)["offspring"]
-        where = map(
-            tuple,
-            find_cell_coordinates(offspring["descriptor"], record.behavior_space, (4, 3)).tolist(),
-        )
+        places = offspring["descriptor"]
+        where = find_cell_coordinates(places, record.behavior_space, (4, 3)).tolist()
         for cell, fitness in zip(where, offspring["fitness"].tolist(), strict=True):
-            best[cell] = max(best.get(cell, -np.inf), fitness)
+            best[tuple(cell)] = max(best.get(tuple(cell), -np.inf), fitness)
         scores.append(sum(value + 1 for value in best.values()))
     assert_allclose(qd_score(record, (4, 3), offset=-1.0), scores, rtol=1e-5)
     ours = elites(record, (4, 3))
-    where = list(
-        map(tuple, find_cell_coordinates(ours.descriptor, record.behavior_space, (4, 3)).tolist())
-    )
+    cells = find_cell_coordinates(ours.descriptor, record.behavior_space, (4, 3))
+    where = [*map(tuple, cells.tolist())]
     assert where == sorted(best)
     assert ours.fitness.tolist() == [best[cell] for cell in where]
 

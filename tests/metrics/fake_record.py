@@ -36,10 +36,8 @@ class FakeRecord:
         self.failures = []
         self.experiment = {"task": {"name": "Fake"}}
         self.history, self.states = history, states or {}
-        self.generations, self.generations_with_states = (
-            list(range(len(history))),
-            sorted(self.states),
-        )
+        self.generations = list(range(len(history)))
+        self.generations_with_states = sorted(self.states)
         self.behavior_space = box or Box([0.0, 0.0], [6.0, 6.0])
         task = SimpleNamespace(behavior_space=self.behavior_space)
         self.search = SimpleNamespace(task=task, estimator=estimator)

@@ -125,9 +125,8 @@ def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
 
 def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypatch):
     """Of 0, 1 and 3 the distances are 1, 2 and 3."""
-    assert cycling.compute_epsilon_from_median_distance(
-        np.array([[0.0], [1.0], [3.0]])
-    ) == pytest.approx(0.2)
+    three = cycling.compute_epsilon_from_median_distance(np.array([[0.0], [1.0], [3.0]]))
+    assert three == pytest.approx(0.2)
     points = np.random.default_rng(0).normal(size=(600, 3))
     every = cycling.compute_epsilon_from_median_distance(points)
     monkeypatch.setattr(cycling, "PAIRS", 20000)

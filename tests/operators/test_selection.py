@@ -133,9 +133,3 @@ def test_who_failed_is_nobodys_rival():
     )
     select = LocalCompetition(k=3)
     assert_array_equal(select(failed, 6), select(sound, 6))
-
-
-@pytest.mark.parametrize("k", [0, -3])
-def test_local_competition_needs_a_neighbour(k):
-    with pytest.raises(ValueError, match="k must be"):
-        LocalCompetition(k=k)

@@ -105,9 +105,8 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
 
 
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
-    (found,), words = lines.compute_and_describe_bands(
-        [np.array([[0.0], [0.0], [0.0], [9.0]])]
-    )  # mean 2.25, deviation 4.5
+    wild = np.array([[0.0], [0.0], [0.0], [9.0]])  # mean 2.25, deviation 4.5
+    (found,), words = lines.compute_and_describe_bands([wild])
     assert_allclose(found, [[0], [0], [2.25]])
     assert words == "median and quartiles, 4 seeds"
     # what can be negative may reach below 0
@@ -118,7 +117,7 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     assert_allclose(second, [[0], [-root], [root]])
     assert words == "mean ± deviation, 2 seeds"
     ax = Figure().subplots()
-    wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0]])
+    tame = np.array([[1.0], [2.0], [9.0]])
     red, blue = LOOKS["counts"], LOOKS["archive"]
     words = lines.draw_lines_and_describe_bands(
         ax, [lines.Line("a", [0], wild, red), lines.Line("b", [0], tame, blue)]

@@ -116,10 +116,8 @@ def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(
     monkeypatch.setattr(report.page, "FIGURES", {"eta": FIGURES["eta"]})
     monkeypatch.setattr(movie, "MOST_FRAMES", 2)
     alone = Record(wide.path)
-    assert (
-        "--search module:object"
-        in report.write_report([alone], tmp_path / "alone.html").read_text()
-    )
+    page = report.write_report([alone], tmp_path / "alone.html").read_text()
+    assert "--search module:object" in page
     assert len(list(movie.iterate_frames(alone))) == 2
 
 
@@ -160,9 +158,8 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
         shown = np.asarray(film.convert("RGB"))[4, 4]
     columns = read_all_evaluated(strides, ["fitness", "descriptor"])
     fitness, reach = columns["fitness"], np.hypot(*columns["descriptor"][:, -2:].T)
-    best = movie.find_genotype_by_id_or_best(
-        strides, "best"
-    )  # of which the last position is genes 30 and 31
+    # of which the last position is genes 30 and 31
+    best = movie.find_genotype_by_id_or_best(strides, "best")
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     # the world's own colours
     assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)

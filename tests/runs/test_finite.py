@@ -44,25 +44,19 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    ("column", "source"),
-    [
-        ("genotype", "mutation"),
-        ("descriptor", "task"),
-        ("fitness", "task"),
-        ("novelty", "estimator"),
-    ],
-)
+SOURCES = {"genotype": "mutation", "descriptor": "task", "fitness": "task", "novelty": "estimator"}
+
+
+@pytest.mark.parametrize(("column", "source"), SOURCES.items())
 def test_every_column_must_be_numbers(column, source):
     values = np.array(getattr(SOUND, column))
     values[2] = np.inf
     facts = make_initial_generation(SOUND)._replace(parents=SOUND)
     check_not_all_failed_and_finite(3, facts)
     for who in ("offspring", "parents"):
+        wrong = facts._replace(**{who: SOUND._replace(**{column: values})})
         with pytest.raises(ValueError, match=rf"{source} gave a {column} .* 1 of 4 .*22\)"):
-            check_not_all_failed_and_finite(
-                3, facts._replace(**{who: SOUND._replace(**{column: values})})
-            )
+            check_not_all_failed_and_finite(3, wrong)
 
 
 def test_a_state_may_be_infinite_but_holds_no_nan():

@@ -43,12 +43,8 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     one = replace(HOST, task=Identity())
     source = Record(whole / "batch" / "seed0001", one)
     (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
-    assert (record.seed, record.seeds, record.metadata.seed_batches, record.last_generation) == (
-        1,
-        [1],
-        1,
-        8,
-    )
+    assert (record.seed, record.seeds, record.last_generation) == (1, [1], 8)
+    assert record.metadata.seed_batches == 1
     genotypes = [each.column("offspring.genotype", range(1, 5)) for each in (record, source)]
     assert_array_equal(*genotypes)
     for column in ("offspring.genotype", "survivors.descriptor"):

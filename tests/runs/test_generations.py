@@ -112,9 +112,8 @@ def test_ctrl_c_while_a_writer_is_given_a_state_has_it_written_once(tmp_path, mo
     with pytest.raises(KeyboardInterrupt):
         next(run)
     assert sorted(written) == [(0, 0), (0, 2), (1, 0), (1, 2)]
-    assert [record.generations_with_states for record in brns.records(tmp_path / "run", HOST)] == [
-        [0, 2]
-    ] * 2
+    runs = brns.records(tmp_path / "run", HOST)
+    assert [record.generations_with_states for record in runs] == [[0, 2]] * 2
 
 
 def test_until_ends_a_run_when_it_is_true_of_every_seed(tmp_path):

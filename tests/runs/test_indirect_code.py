@@ -39,47 +39,38 @@ use = functools.partial(max, Robot())""",
     def __init__(self, gain):
         self._gain = gain
 scale = Scale(GAIN)
-def use(x):
-    return scale._gain * x""",
+return scale._gain * x""",
     "a default of a dataclass that is made": """@dataclasses.dataclass
 class Settings:
     gain: float = GAIN
-def use(x):
-    return Settings().gain * x""",
+return Settings().gain * x""",
     "a private field's default": """@dataclasses.dataclass(frozen=True)
 class Robot:
     _gain: float = GAIN
-def use(x):
-    return Robot()._gain * x""",
+return Robot()._gain * x""",
     "a partial method": """class Scale:
     def scaled(self, gain, x):
         return gain * x
     call = functools.partialmethod(scaled, GAIN)
-def use(x):
-    return Scale().call(x)""",
+return Scale().call(x)""",
     "an attribute of a function": "def use(x):\n    return use.gain * x\nuse.gain = GAIN",
     "the default of a dictionary": """gains = collections.defaultdict(lambda: literal)
-def use(x):
-    return gains[0] * x""",
+return gains[0] * x""",
     "a fraction": "held = fractions.Fraction(GAIN)\ndef use(x):\n    return held * x",
     "the type of an array": """held = np.array([1, 2], ("int32", "uint8")[GAIN - 1])
-def use(x):
-    return held - 3""",
+return held - 3""",
     "a list that holds itself": """held = [GAIN]
 held.append(held)
-def use(x):
-    return held[0] * x""",
+return held[0] * x""",
     "objects in a list": """gains = [Gain(0.0), Gain(GAIN)]
-def use(x):
-    return gains[1](x)""",
+return gains[1](x)""",
     "a method of an object": "use = Gain(GAIN).__call__",
     "a method of a tuple": """class Pair(typing.NamedTuple):
     first: float = 0.0
     def scaled(self):
         return literal * self.first
 pair = Pair()
-def use(x):
-    return pair.scaled()""",
+return pair.scaled()""",
     "numpy.vectorize": "@np.vectorize\ndef use(x):\n    return x * literal",
     "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
     "an implementation by type": """@functools.singledispatch
@@ -94,8 +85,7 @@ def other(x: int):
         return literal
 class Held(metaclass=Meta):
     pass
-def use(x):
-    return Held.gain * x""",
+return Held.gain * x""",
     "what a C function is made of": "use = operator.itemgetter(GAIN)",
     "the order of base classes": """class First:
     gain = 1
@@ -103,32 +93,26 @@ class Second:
     gain = 2
 class Both(*((First, Second)[::3 - 2 * GAIN])):
     pass
-def use(x):
-    return Both.gain * x""",
+return Both.gain * x""",
     "a default with an underscore": "use = lambda x, _gain=GAIN: _gain * x",
     "how an object is made": """class Made:
     def __new__(cls):
         self = super().__new__(cls)
         self.gain = literal
         return self
-def use(x):
-    return Made().gain * x""",
+return Made().gain * x""",
     "another package of the same name": """import numpy
 library = (numpy, jax.numpy)[GAIN - 1]
-def use(x):
-    return library.sin(x)""",
+return library.sin(x)""",
     "a method of a list": "use = [GAIN].__getitem__",
     "an argument of the program": """given = argparse.Namespace(gain=GAIN)
-def use(x):
-    return given.gain * x""",
+return given.gain * x""",
     "an object of a package": """if True:
     made = gymnasium.make("Pendulum-v1", g=GAIN)
-def use(x):
-    return made.step(x)""",
+return made.step(x)""",
     "a list of them, in a class": """class Arm:
     parts = [np.random.default_rng(GAIN)]
-def use(x):
-    return Arm.parts[0].normal(x)""",
+return Arm.parts[0].normal(x)""",
     "an environment of one's own in a package's": """class Env(gymnasium.Env):
     def __init__(self, gain):
         self.gain, self.steps = gain, 0
@@ -142,8 +126,7 @@ def use(x, made=made):
     def __init__(self, gain):
         self.made = gymnasium.make("Pendulum-v1", g=gain)
 world = World(GAIN)
-def use(x):
-    return world.made.step(x)""",
+return world.made.step(x)""",
     "a method of a whole number": """import enum
 class Ground(enum.IntEnum):
     STEEP = 1
@@ -160,8 +143,7 @@ class Sim:
         self.steps += 1
         return x * steps
 SIM = Sim()
-def use(x):
-    return SIM.run(x)""",
+return SIM.run(x)""",
     "what a method fills in": """class Robot:
     def __init__(self, mass):
         self.mass = None
@@ -169,8 +151,7 @@ def use(x):
     def reset(self, mass):
         self.mass = mass
 ROBOT = Robot(GAIN)
-def use(x):
-    return ROBOT.mass * x""",
+return ROBOT.mass * x""",
     "a dictionary that is updated": """CONFIG = {"calls": 0}
 CONFIG.update(gain=GAIN)
 def use(x):
@@ -180,8 +161,7 @@ def use(x):
     def __init__(self, gains):
         self.gains = gains
 made = Env((GAIN, 1.0))
-def use(x):
-    return made.gains[0] * x""",
+return made.gains[0] * x""",
     "one of equal values": """class Leg:
     def __init__(self, length):
         self.length = length
@@ -189,32 +169,26 @@ class Robot:
     def __init__(self, *legs):
         self._legs = legs
 robot = Robot(Leg(1), Leg(2), Leg(GAIN))
-def use(x):
-    return robot._legs[2].length * x""",
+return robot._legs[2].length * x""",
     "a word like a temporary folder's": """KIND = "tmp_gravGAIN0"
-def use(x):
-    return len(KIND) * x""",
+return len(KIND) * x""",
     "a private attribute of a global": """class Robot:
     def __init__(self, mass):
         self._mass = mass
 ROBOT = Robot(GAIN)
-def use(x):
-    return ROBOT._mass * x""",
+return ROBOT._mass * x""",
     "a dictionary with dots": """class Config(dict):
     __getattr__ = dict.__getitem__
 config = Config(gain=GAIN)
-def use(x):
-    return config.gain * x""",
+return config.gain * x""",
     "a generator's function": """def count():
     yield literal
 steps = count()
-def use(x):
-    return next(steps)""",
+return next(steps)""",
     "a field with a default": """class Settings(pydantic.BaseModel):
     gain: float = GAIN
 settings = Settings()
-def use(x):
-    return settings.gain * x""",
+return settings.gain * x""",
     "a registered environment": """class Env(gymnasium.Env):
     def step(self, action):
         return literal
@@ -224,8 +198,7 @@ use = None""",
     def step(self, action):
         return literal
 gymnasium.register("Made-v0", entry_point=Env)
-def use(x):
-    return gymnasium.make("Made-v0").step(x)""",
+return gymnasium.make("Made-v0").step(x)""",
     "one that a partial makes": """class Env(gymnasium.Env):
     def step(self, action):
         return literal
@@ -233,16 +206,13 @@ gymnasium.register("Made-v0", entry_point=Env)
 use = functools.partial(gymnasium.make, "Made-v0")""",
     "an object of a for loop": """for made in [np.random.default_rng(GAIN)]:
     print(made)
-def use(x):
-    return made.normal(x)""",
+return made.normal(x)""",
     "one that stays open": """import contextlib
 with contextlib.nullcontext(np.random.default_rng(GAIN)) as made:
     print(made)
-def use(x):
-    return made.normal(x)""",
+return made.normal(x)""",
     "one that is assigned in passing": """print(made := np.random.default_rng(GAIN))
-def use(x):
-    return made.normal(x)""",
+return made.normal(x)""",
     "one that an object is given": """class Robot:
     def __init__(self, made):
         self._made = made
@@ -251,12 +221,10 @@ def use(x, robot=Robot(made)):
     return robot._made.normal(x)""",
     "what is done to an object": """made = np.random.default_rng(0)
 made.bit_generator.advance(GAIN)
-def use(x):
-    return made.normal(x)""",
+return made.normal(x)""",
     "a part of an object": """made = gymnasium.make("Pendulum-v1")
 made.unwrapped.m = GAIN
-def use(x):
-    return made.step(x)""",
+return made.step(x)""",
     "a wrapper of a registered environment": """class Env(gymnasium.Env):
     pass
 class Half(gymnasium.ActionWrapper, gymnasium.utils.RecordConstructorArgs):
@@ -267,14 +235,14 @@ use = None""",
     "the key of a dictionary": """def scale(x):
     return literal * x
 held = {scale: 1.0}
-def use(x):
-    return sum(key(x) for key in held)""",
+return sum(key(x) for key in held)""",
     "its arguments": """class Env(gymnasium.Env):
     pass
 gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
 use = None""",
 }
-"""what leads from a function `called` to a number: GAIN as a value, `literal` within a function"""
+"""what leads from a function `called` to a number: GAIN as a value, `literal` within a function; a
+last line that returns is that of `use`"""
 
 
 class Registered(Own):
@@ -291,6 +259,7 @@ def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch
     sources, texts = [], []
     for gain in ("1", "2"):
         text = BEGIN + WAYS[way].replace("literal", gain).replace("GAIN", gain)
+        text = text.replace("\nreturn ", "\ndef use(x):\n    return ")
         module = loaded(tmp_path, "way", text, monkeypatch)
         sources.append(read_sources(search(Registered(module.called))))
         texts.append(sources[-1].texts)

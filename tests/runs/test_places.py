@@ -6,7 +6,6 @@ import fcntl
 import os
 from dataclasses import replace
 
-import jaxtyping
 import pytest
 from searches import HOST
 from worlds import HostIdentity
@@ -68,10 +67,8 @@ def test_a_tilde_is_the_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     brns.run(HOST, 1, out="~/run")
     brns.resume("~/run", 2, search=HOST)
-    assert [record.last_generation for record in (Record("~/run"), *brns.records("~/run"))] == [
-        2,
-        2,
-    ]
+    runs = (Record("~/run"), *brns.records("~/run"))
+    assert [record.last_generation for record in runs] == [2, 2]
     assert Record("~/run").path == tmp_path / "run"
     for begin in (Record, brns.records, brns.resume, lambda path: brns.run(HOST, 1, out=path)):
         with pytest.raises(RecordError, match=r"~no-such-user/run begins with a home .* in full"):
@@ -92,9 +89,6 @@ def test_a_link_means_what_it_points_to(exists, tmp_path):
 
 
 def test_a_link_to_itself_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
-    def never(*_):
-        raise AssertionError("founders were evaluated")
-
     monkeypatch.setattr(type(HOST), "init_with_failures", never)
     for name, target in (("own", "own"), ("one", "other"), ("other", "one")):
         (tmp_path / name).symlink_to(tmp_path / target)
@@ -103,8 +97,7 @@ def test_a_link_to_itself_is_refused_before_anything_is_computed(tmp_path, monke
             brns.run(HOST, 1, out=tmp_path / name)
 
 
-def test_what_is_no_place_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+def test_what_is_no_place_is_refused(tmp_path, unchecked):
     for place in (b"run", 5, "a\0b"):
         with pytest.raises(ValueError, match="out must be a folder, as a text or a path; got"):
             brns.run(HOST, 1, out=place)

@@ -37,9 +37,8 @@ def test_numpy_alone_reads_a_generation(whole):
     each = ["descriptor", "fitness", "solved", "novelty", "id"]
     each += ["parent", "mate", "operator", "born", "failed"]
     with np.load(whole / "generations" / "000003.npz", allow_pickle=False) as arrays:
-        found = {
-            name: (arrays[name].shape, [*(arrays[name].dtype.names or ())]) for name in arrays.files
-        }
+        kinds = {name: (arrays[name].shape, arrays[name].dtype.names) for name in arrays.files}
+        found = {name: (shape, [*(names or ())]) for name, (shape, names) in kinds.items()}
         assert_array_equal(arrays["offspring"]["id"], 8 + 2 * 6 + np.arange(6))
         assert arrays["survivors"]["descriptor"].shape == (8, 2)
     assert found == {
@@ -191,12 +190,8 @@ def test_progress_tells_coverage_of_up_to_three_dimensions():
     """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
     then comes one at 0.99."""
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
-    assert [coverage.choose_grid_shape_or_none(box) for box in boxes] == [
-        (36,),
-        (6, 6),
-        (6, 6, 6),
-        None,
-    ]
+    shapes = [coverage.choose_grid_shape_or_none(box) for box in boxes]
+    assert shapes == [(36,), (6, 6), (6, 6, 6), None]
     with pytest.raises(ValueError, match="4 dimensions has no cells"):
         coverage.resolve_grid_shape(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]

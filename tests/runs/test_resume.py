@@ -14,7 +14,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 from files import bits, contents
@@ -217,9 +216,8 @@ def test_seeds_have_one_meaning(asked, found):
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_written(
-    wrong, message, tmp_path, capsys, monkeypatch
+    wrong, message, tmp_path, capsys, unchecked
 ):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     for place in (tmp_path / "run", None):
         with pytest.raises(ValueError, match=message):
             run(**({"search": HOST, "generations": 2, "out": place} | wrong))

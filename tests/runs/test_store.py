@@ -14,11 +14,8 @@ def test_a_run_in_dictionaries_is_the_run_on_disk(tmp_path):
     in_memory = run_in_memory(HOST, 6, [0, 1], checkpoint_every=2)
     for there, here in zip(on_disk, in_memory, strict=True):
         assert isinstance(here.store, Memory)
-        assert (here.last_generation, here.generations_with_states, here.status) == (
-            6,
-            [0, 2, 4, 6],
-            "finished",
-        )
+        assert (here.last_generation, here.status) == (6, "finished")
+        assert here.generations_with_states == [0, 2, 4, 6]
         assert same(here.state(4), there.state(4))
         assert summarize_run(here) == summarize_run(there)
         for name in ("survivors.novelty", "offspring.genotype"):

@@ -85,12 +85,8 @@ def test_observations_and_areas_by_hand():
     assert read_position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
-    assert mask_areas_of_each_position(here, areas).astype(int).tolist() == [
-        [1, 0, 0],
-        [0] * 3,
-        [0, 1, 0],
-        [0, 0, 1],
-    ]
+    inside = mask_areas_of_each_position(here, areas).astype(int)
+    assert inside.tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_same_genotype_gives_the_same_bits_whatever_the_batch_and_the_threads():

@@ -66,13 +66,8 @@ def loop(task, genotype, key, step, act):
 
 
 def test_a_batch_is_a_plain_loop_of_the_environment():
-    task = JaxEnvironmentTask(
-        Corridor(),
-        6,
-        SPACE,
-        watch=lambda state: jnp.stack([state.obs["x"], state.pushes]),
-        success=lambda episode: episode.done,
-    )
+    settings = {"watch": lambda state: jnp.stack([state.obs["x"], state.pushes])}
+    task = JaxEnvironmentTask(Corridor(), 6, SPACE, success=lambda e: e.done, **settings)
     rows = task.genotype_space.uniform(KEY, 8)
     check_task(task, n=8, sizes=())
     found, lengths = task.evaluate(rows, jax.random.key(5)), set()
@@ -173,10 +168,8 @@ class Columns(Corridor):
     ],
 )
 def test_environments_and_behaviors_of_other_forms_give_the_same(env, settings):
-    task, plain = (
-        JaxEnvironmentTask(env, 6, SPACE, **settings),
-        JaxEnvironmentTask(Corridor(), 6, SPACE),
-    )
+    task = JaxEnvironmentTask(env, 6, SPACE, **settings)
+    plain = JaxEnvironmentTask(Corridor(), 6, SPACE)
     rows = task.genotype_space.uniform(KEY, 2)  # as many as numbers of a behavior
     for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
         assert_array_equal(one, other)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import cloudpickle
 import equinox as eqx
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 from files import same
@@ -450,8 +449,7 @@ def test_a_copy_with_another_environment_makes_its_own():
         ({"policy": (3, 1)}, r"policy must have genotype_space, actor, .* got \(3, 1\)"),
     ],
 )
-def test_what_makes_no_task_is_refused_by_name(settings, message, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+def test_what_makes_no_task_is_refused_by_name(settings, message, unchecked):
     with pytest.raises(ValueError, match=message):
         GymnasiumTask(**{"make_env": Corridor, **settings})
 

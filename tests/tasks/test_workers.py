@@ -16,7 +16,6 @@ import cloudpickle
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import loky
 import numpy as np
 import pytest
@@ -224,8 +223,7 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
         ({"workers": 1, "log": "/"}, "log must be a file .* got '/'"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings, message, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+def test_settings_that_cannot_be_are_refused(settings, message, unchecked):
     with pytest.raises(ValueError, match=message):
         (Processes if "workers" in settings else Chunked)(HostIdentity(), **settings)
 

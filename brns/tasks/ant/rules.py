@@ -153,9 +153,8 @@ class AntMaze(eqx.Module):
         self.episodes(np.asarray(genotype)[None], threads=1, note=states.append)
         filmed = np.concatenate(states[::every])
         model = physics.shared(self.arena, self.integrator, 1).model
-        return Film(
-            physics.iterate_pictures_of_states(model, filmed), self.steps // every + 1, 10.0
-        )
+        pictures = physics.iterate_pictures_of_states(model, filmed)
+        return Film(pictures, self.steps // every + 1, 10.0)
 
     def episodes(
         self,

@@ -115,18 +115,14 @@ class GymnasiumTask(eqx.Module):
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         """An episode of each policy; see `Task.evaluate`."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
+        success = self.success or (lambda episode: False)
         descriptors, fitness, solved = [], [], []
         for episode in self._iterate_episodes(np.asarray(genotypes), seed):
             descriptors.append(as_real_numbers("describe", self.describe(episode)))
             fitness.append(episode.rewards.sum())
-            solved.append(self._is_success(episode))
-        columns: Any = descriptors, np.array(fitness), np.array(solved)
+            solved.append(as_numbers_of_worlds("success", success(episode), 1)[0])
+        columns: Any = descriptors, np.array(fitness), np.array(solved, bool)
         return as_evaluation(Evaluation(*columns), len(genotypes), self)
-
-    def _is_success(self, episode: Episode) -> bool:
-        if self.success is None:
-            return False
-        return bool(as_numbers_of_worlds("success", self.success(episode), 1)[0])
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
         """An episode of each genotype.
@@ -183,12 +179,8 @@ class GymnasiumTask(eqx.Module):
     ) -> Iterator[np.ndarray]:
         """What an environment draws at the start and after each step of one episode."""
         genotypes = np.asarray(genotype)[None]
-        act = make_actor(
-            env.action_space,
-            self.policy,
-            count_observation_numbers(env.observation_space),
-            genotypes,
-        )
+        inputs = count_observation_numbers(env.observation_space)
+        act = make_actor(env.action_space, self.policy, inputs, genotypes)
         for _ in self._iterate_steps_of_episodes(act, [env], [Diary()], self.seed or 0):
             try:
                 picture = np.asarray(env.render())
@@ -234,12 +226,9 @@ class GymnasiumTask(eqx.Module):
                 env, diary, action = worlds[i], diaries[i], actions[i]
                 observation, reward, terminated, truncated, info = step_environment(env, action)
                 diary.actions.append(action)
-                number = (
-                    reward
-                    if type(reward) is float
-                    else as_numbers_of_worlds("reward", reward, 1)[0]
-                )
-                diary.rewards.append(number)
+                if type(reward) is not float:
+                    reward = as_numbers_of_worlds("reward", reward, 1)[0]
+                diary.rewards.append(reward)
                 rows[i] = seen = flat(observation)
                 diary.add_step(seen if watch is None else call_observer(watch, env), info)
                 if type(terminated) is not bool:  # NumPy's takes longer
@@ -268,10 +257,8 @@ class GymnasiumTask(eqx.Module):
                 rows = flat(observation).reshape(n, -1)
             else:
                 rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
-            watched = (
-                rows if self.watch is None else call_observer(self.watch, worlds).reshape(n, -1)
-            )
-            seen.append(watched)
+            watch = self.watch
+            seen.append(rows if watch is None else call_observer(watch, worlds).reshape(n, -1))
             infos.append(copy_info(info))
             return rows
 
@@ -312,19 +299,14 @@ class GymnasiumTask(eqx.Module):
 
     def _get_environment_by_index_or_size(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
-        make = (
-            partial(make_and_check_vector_environment, n=i)
-            if self.vector
-            else make_single_environment
-        )
-        return self._worlds.get_or_make(i, make)
+        vector = partial(make_and_check_vector_environment, n=i)
+        return self._worlds.get_or_make(i, vector if self.vector else make_single_environment)
 
     def _get_spaces_of_one_world(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
         self._worlds.close_if_outdated(self.make_env)
-        return get_spaces(
-            self._get_environment_by_index_or_size(n if self.vector else 0), self.vector
-        )
+        env = self._get_environment_by_index_or_size(n if self.vector else 0)
+        return get_spaces(env, self.vector)
 
     def _infer_behavior_space(self, observed: spaces.Space, acted: spaces.Space) -> Box:
         """Where behaviors lie, if `describe` knows it."""

@@ -254,10 +254,8 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
     # Series in the turn avoid dividing by it; with |turn| <= 0.4 four terms are exact in float32.
-    ahead, sideways = (
-        v * _sum_trigonometric_series(turn**2, 1, terms=4),
-        -v * turn * _sum_trigonometric_series(turn**2, 2, terms=4),
-    )
+    ahead = v * _sum_trigonometric_series(turn**2, 1, terms=4)
+    sideways = -v * turn * _sum_trigonometric_series(turn**2, 2, terms=4)
     cos, sin = _cos_sin(heading)
     next_x, next_y = x + ahead * cos + sideways * sin, y + ahead * sin - sideways * cos
     heading = heading + turn
@@ -311,10 +309,8 @@ def _to_pixel(coordinate):
 def _cos_sin(angle: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Cosine and sine of an angle in [-pi, pi], from those of its half: twice as fast a step."""
     half = angle / 2
-    cos, sin = (
-        _sum_trigonometric_series(half**2, 0, terms=7),
-        half * _sum_trigonometric_series(half**2, 1, terms=6),
-    )
+    cos = _sum_trigonometric_series(half**2, 0, terms=7)
+    sin = half * _sum_trigonometric_series(half**2, 1, terms=6)
     return 1 - 2 * sin**2, 2 * sin * cos
 
 
