@@ -21,12 +21,8 @@ def main(arguments: list[str]) -> None:
         "--scale", choices=SCALES, default="smoke", help="minutes, hours, or the paper's (days)"
     )
     parser.add_argument("--out", type=Path, help="directory (default: runs/reproduction-SCALE)")
-    parser.add_argument(
-        "--workers",
-        type=int,
-        default=count_cores(),
-        help="searches side by side (default: all cores)",
-    )
+    words = "searches side by side (default: all cores)"
+    parser.add_argument("--workers", type=int, default=count_cores(), help=words)
     options = parser.parse_args(arguments)
     out = options.out or Path("runs") / f"reproduction-{options.scale}"
     try:
@@ -49,7 +45,6 @@ def write(out: Path) -> Path:
 
 
 if __name__ == "__main__":
-    os.environ |= (
-        make_one_thread_variables()
-    )  # before JAX begins, here and in the processes begun here
+    # Before JAX begins, here and in the processes begun here.
+    os.environ |= make_one_thread_variables()
     main(sys.argv[1:])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from brns.metrics.paths import TERMS
 from reproduction.claims import CYCLES, Claim, Method, Row, Sides, judge_table
 from reproduction.verdicts import (
     Finding,
@@ -17,6 +18,7 @@ from reproduction.verdicts import (
 
 GENERATIONS = 1000
 """the fewest with which claims on a whole run are judged: those of the paper's figures"""
+DEVIATIONS = {f"deviation_{term}": term for term in TERMS}
 
 
 def _solves_early(method: Method) -> Finding:
@@ -99,13 +101,9 @@ ANT = (
         "figure 5",
         "both reach equally far in signature space (rule: each of the six standard deviations "
         "within a factor of 1.5)",
-        {f"deviation_{term}": term for term in ("x", "y", "xx", "xy", "yx", "yy")},
+        DEVIATIONS,
         lambda s: combine_findings(
-            *(
-                alike(s.ours[name], s.archive[name], 1.5)
-                for name in s.ours.summary
-                if "deviation_" in name
-            )
+            *(alike(s.ours[name], s.archive[name], 1.5) for name in DEVIATIONS)
         ),
     ),
 )
@@ -134,17 +132,10 @@ SELECTION = (
 def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.2, of one of our methods; `results` is `ant/results.json`."""
     archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
-    return judge_table(
-        ANT, Sides(Method(results, ours), archives), results["planned_generations"], GENERATIONS
-    )
+    return judge_table(ANT, Sides(Method(results, ours), archives), results, GENERATIONS)
 
 
 def of_selection(results: Mapping[str, Any]) -> list[Claim]:
     """Every method, in the place of the archives, against random search."""
     others = [Method(results, name) for name in results["methods"] if name != "random"]
-    return judge_table(
-        SELECTION,
-        Sides(Method(results, "random"), others),
-        results["planned_generations"],
-        GENERATIONS,
-    )
+    return judge_table(SELECTION, Sides(Method(results, "random"), others), results, GENERATIONS)

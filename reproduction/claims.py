@@ -218,25 +218,22 @@ def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.1, of one of our methods; `results` is `maze/results.json`."""
     sides = Sides(Method(results, ours), [Method(results, "archive")])
     rows = MAZE if ours == "paper" else (*MAZE, *OURS)
-    return judge_table(rows, sides, results["planned_generations"], GENERATIONS)
+    return judge_table(rows, sides, results, GENERATIONS)
 
 
-def judge_table(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
-    """The table of these rows."""
+def judge_table(
+    rows: Sequence[Row], sides: Sides, results: Mapping[str, Any], least: int
+) -> list[Claim]:
+    """The table of these rows, whose claims need so many generations at least."""
     rows = [row for row in rows if not row.where_measured or _all_measured(row, sides)]
-    findings = [
-        row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows
-    ]
-    return [
-        Claim(
-            row.source,
-            row.paper,
-            _describe_measures(row, sides),
-            one.verdict,
-            _describe_evidence(one),
-        )
-        for row, one in zip(rows, judge(findings), strict=True)
-    ]
+    enough = [results["planned_generations"] >= (row.least or least) for row in rows]
+    pairs = zip(rows, enough, strict=True)
+    findings = [row.rule(sides) if there else UNTESTED for row, there in pairs]
+    claims = []
+    for row, one in zip(rows, judge(findings), strict=True):
+        measured, evidence = _describe_measures(row, sides), _describe_evidence(one)
+        claims.append(Claim(row.source, row.paper, measured, one.verdict, evidence))
+    return claims
 
 
 def _shown_methods(row: Row, sides: Sides) -> Sequence[Method]:

@@ -1,6 +1,7 @@
 """Timings on disk: rows written and read back, and where two methods cost the same."""
 
 from collections import defaultdict
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,9 +39,8 @@ class Costs:
     def __init__(self, folder: Path, asked: Timing):
         times = defaultdict(list)
         for row in read_csv(folder / "timing.csv"):
-            times[
-                row["method"], int(row["d"]), int(row["entries"]), int(row["individuals"])
-            ].append(float(row["ms"]))
+            sizes = (int(row[name]) for name in ("d", "entries", "individuals"))
+            times[row["method"], *sizes].append(float(row["ms"]))
         self.dimensions = sorted(asked.dimensions)
         self.entries = sorted(asked.entries)
         self.medians = {
@@ -68,12 +68,8 @@ class Costs:
         Between two sizes measured the cost is taken to be a power of the number of entries.
         """
         our_ms = self.ms(ours, d, 0, individuals)
-        costs = [
-            self.best_exact(d, n, individuals)
-            if theirs == "exact"
-            else self.ms(theirs, d, n, individuals)
-            for n in self.entries
-        ]
+        of_theirs = self.best_exact if theirs == "exact" else partial(self.ms, theirs)
+        costs = [of_theirs(d, n, individuals) for n in self.entries]
         if costs[0] >= our_ms:
             return Crossover(self.entries[0], "<")
         for (n, cost), (more, dearer) in pairwise(zip(self.entries, costs, strict=True)):

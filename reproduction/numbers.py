@@ -39,9 +39,8 @@ def numbers(record: Record) -> dict[str, float]:
 
 
 def _of_paths(record: Record) -> dict[str, float]:
-    signed = paths.compute_path_signatures(
-        np.concatenate(read_valid_column_by_generation(record, "descriptor"))
-    )
+    behaviors = np.concatenate(read_valid_column_by_generation(record, "descriptor"))
+    signed = paths.compute_path_signatures(behaviors)
     space = paths.make_signature_space(record.behavior_space)
     deviations = zip(paths.TERMS, paths.signature_spread_by_term_of_record(record), strict=True)
     return {
@@ -93,8 +92,7 @@ def reach(record: Record) -> np.ndarray:
     start = np.asarray(find_scene(record).start)
     furthest = []
     for rows in read_valid_column_by_generation(record, "descriptor"):
-        distances = np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1)
-        furthest.append(distances.max())
+        furthest.append(np.linalg.norm(rows.reshape(-1, 2) - start, axis=1).max())
     return np.maximum.accumulate(furthest)
 
 
@@ -116,12 +114,10 @@ def curves(record: Record) -> dict[str, Curve]:
         "kappa_share": (kept[:-1], cycles.kappa_share),
     }
     if find_scene(record).paths:
+        uniform = paths.signature_novelty_distance_to_uniform_of_record(record)
         return shared | {
             "coverage_signatures": (every, paths.signature_coverage_of_record(record)),
-            "uniformity_signatures": (
-                every,
-                paths.signature_novelty_distance_to_uniform_of_record(record),
-            ),
+            "uniformity_signatures": (every, uniform),
             "reach": (every, reach(record)),
             "areas": (every, areas(record)),
         }

@@ -13,6 +13,7 @@ from brns.comparison.markdown import (
 )
 from brns.formatting import read_csv
 from brns.metrics.measures import MEASURES
+from brns.metrics.paths import TERMS
 from brns.pictures import FIGURES
 from brns.runs import provenance
 from brns.runs.files import write_bytes
@@ -38,10 +39,7 @@ TITLES = {
     "uniformity_visits": "Uniformity of visits, signatures",
     "reach": "Reach (m)",
     "areas": "Most areas visited by one ant",
-    **{
-        f"deviation_{term}": f"Standard deviation of signature term {term}"
-        for term in ("x", "y", "xx", "xy", "yx", "yy")
-    },
+    **{f"deviation_{term}": f"Standard deviation of signature term {term}" for term in TERMS},
 }
 CAPTIONS = {
     name: f"{figure.title} [{', '.join(figure.paper) or 'no figure of the paper'}]"

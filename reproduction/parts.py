@@ -15,6 +15,8 @@ from reproduction.pictures import CURVES
 from reproduction.plan import LABELS, Runs, Scale, ant_methods, maze_methods, variants
 from reproduction.runs import jobs, open_process_pool, run_and_measure
 
+Searches = Mapping[str, NoveltySearch]
+
 
 class Request(NamedTuple):
     """What to reproduce, and where."""
@@ -74,13 +76,7 @@ def time(request: Request) -> None:
 PARTS = {"maze": maze, "ablation": ablation, "ant": ant, "timing": time}
 
 
-def compare(
-    request: Request,
-    part: str,
-    plan: Runs,
-    methods: Mapping[str, NoveltySearch],
-    note: str = "",
-) -> None:
+def compare(request: Request, part: str, plan: Runs, methods: Searches, note: str = "") -> None:
     """Methods over seeds: the runs, the results, the curves, and pictures of single runs."""
     folder = request.out / part
     rows, records, facts = run_all(request, part, plan, methods, LABELS)
@@ -95,11 +91,7 @@ def compare(
 
 
 def run_all(
-    request: Request,
-    part: str,
-    plan: Runs,
-    methods: Mapping[str, NoveltySearch],
-    labels: Mapping[str, str],
+    request: Request, part: str, plan: Runs, methods: Searches, labels: Mapping[str, str]
 ) -> tuple[Mapping[str, results.Rows], dict[str, list[Record]], dict[str, Any]]:
     """Each method's numbers by seed, its records, and what made all of them."""
     scale = f"Scale `{request.scale}`: {plan.seeds} seeds, {plan.generations} generations."
@@ -109,9 +101,8 @@ def run_all(
     records: dict[str, list[Record]] = {}
     for job in todo:
         records.setdefault(job.name, []).append(Record(job.folder))
-    origins = results.group_runs_by_provenance(
-        (labels[job.name], records[job.name][job.seed]) for job in todo
-    )
+    runs = ((labels[job.name], records[job.name][job.seed]) for job in todo)
+    origins = results.group_runs_by_provenance(runs)
     return rows, records, {"provenance": collect_provenance(), "made": origins, "scale": scale}
 
 
@@ -119,6 +110,5 @@ def check_scale(folder: Path, scale: str) -> None:
     """A `ValueError` where a folder has results of another scale."""
     path = folder / "results.json"
     if path.exists() and (there := results.read_json(path)["scale"]) != scale:
-        raise ValueError(
-            f"{path} has results of another scale ({there}): take another folder (--out)"
-        )
+        advice = "take another folder (--out)"
+        raise ValueError(f"{path} has results of another scale ({there}): {advice}")

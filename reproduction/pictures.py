@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,47 +12,24 @@ from matplotlib.ticker import FixedLocator, PercentFormatter
 
 from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
-from brns.pictures.gather_curves import Bars
+from brns.pictures import style
+from brns.pictures.gather_curves import Bars, Curves
 from brns.pictures.lines import draw_line_with_band, label_line_ends_if_room
 from brns.pictures.paint_curves import append_unequal_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, choose_looks
-from brns.pictures.style import (
-    INK,
-    add_legend_below,
-    make_figure,
-    make_line_style,
-    save,
-    use_figure_style,
-    use_plain_tick_labels,
-    wrap_texts_to_panel_height,
-)
 from brns.settings.parts import LOOKS
 from reproduction.costs import BRUTE, KNN, TREE, Costs
 from reproduction.plan import Timing
 from reproduction.results import read_json
 
-
-class Curve(NamedTuple):
-    """A figure of a measure over generations."""
-
-    measure: str
-    """in curves.csv"""
-    quantity: str
-    generation: str = "generation"
-    most: float | None = None
-    reference: float | None = None
-
-
 CURVES = {
-    "coverage": Curve(
-        "coverage_survivors", "share of 6 × 6 cells covered by the survivors", most=1.0
-    ),
-    "uniformity": Curve("uniformity", "Jensen–Shannon distance to uniform", most=1.0),
-    "parent-distance": Curve("parent_distance", "distance to the parent in behavior space"),
-    "age": Curve("age", "age (generations)"),
-    "eta": Curve("eta", "η(i)", "generation i", reference=1.0),
-    "kappa": Curve("kappa", "κ(i) (generations)", "generation i"),
-    "kappa-share": Curve("kappa_share", "κ(i) per later generation", "generation i", most=1.0),
+    "coverage": Curves("share of 6 × 6 cells covered by the survivors", (), most=1.0),
+    "uniformity": Curves("Jensen–Shannon distance to uniform", (), most=1.0),
+    "parent-distance": Curves("distance to the parent in behavior space", ()),
+    "age": Curves("age (generations)", ()),
+    "eta": Curves("η(i)", (), "generation i", reference=1.0),
+    "kappa": Curves("κ(i) (generations)", (), "generation i"),
+    "kappa-share": Curves("κ(i) per later generation", (), "generation i", most=1.0),
 }
 """what is drawn of curves.csv, by the names of `brns figure`"""
 PANELS = {
@@ -79,19 +56,21 @@ def write(out: Path) -> None:
     for folder in (out / "maze", out / "ant"):
         rows = read_csv(folder / "curves.csv")
         for name, curve in CURVES.items():
-            of_measure = [row for row in rows if row["measure"] == curve.measure]
+            measure = "coverage_survivors" if name == "coverage" else name.replace("-", "_")
+            of_measure = [row for row in rows if row["measure"] == measure]
             if of_measure:
-                save(over_generations(curve, of_measure), folder / f"{name}.png")
+                style.save(over_generations(curve, of_measure), folder / f"{name}.png")
     if (out / "ant" / "results.json").exists():
-        save(signature(read_json(out / "ant" / "results.json")), out / "ant" / "signature.png")
+        results = read_json(out / "ant" / "results.json")
+        style.save(signature(results), out / "ant" / "signature.png")
     if (out / "ablation" / "results.json").exists():
         variants = read_json(out / "ablation" / "results.json")["variants"]
-        save(ablation(variants), out / "ablation" / "ablation.png")
+        style.save(ablation(variants), out / "ablation" / "ablation.png")
     if (out / "timing" / "results.json").exists():
         plan = Timing(**read_json(out / "timing" / "results.json")["asked"])
         costs = Costs(out / "timing", plan)
         for name, figure in OF_COSTS.items():
-            save(figure(costs), out / "timing" / f"{name}.png")
+            style.save(figure(costs), out / "timing" / f"{name}.png")
 
 
 def label(name: str) -> str:
@@ -100,7 +79,7 @@ def label(name: str) -> str:
     return RANDOM if name == "random" else name
 
 
-def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
+def over_generations(curve: Curves, rows: list[dict[str, str]]) -> Figure:
     """Means over seeds, and a standard deviation to either side as far as values can lie."""
     methods: dict[str, list[dict[str, str]]] = {}
     for row in rows:
@@ -108,13 +87,12 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
             methods.setdefault(label(row["method"]), []).append(row)
     seeds = [int(rows_of_method[-1]["seeds"]) for rows_of_method in methods.values()]
     looks = choose_looks(methods)
-    with use_figure_style():
-        figure = make_figure(6.4, 4.2)
+    with style.use_figure_style():
+        figure = style.make_figure(6.4, 4.2)
         ax = figure.subplots()
         names = append_unequal_seed_counts(list(methods), seeds)
-        for place, (name, (method, rows_of_method)) in enumerate(
-            zip(names, methods.items(), strict=True)
-        ):
+        triples = zip(names, methods, methods.values(), strict=True)
+        for place, (name, method, rows_of_method) in enumerate(triples):
             generations = [int(row["generation"]) for row in rows_of_method]
             mean = np.array([float(row["mean"]) for row in rows_of_method])
             deviation = np.nan_to_num([float(row["deviation"] or 0) for row in rows_of_method])
@@ -122,17 +100,15 @@ def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
             band = band.clip(min(mean.min(), 0.0), curve.most)
             draw_line_with_band(ax, name, generations, band, looks[method], place / len(methods))
         if curve.reference is not None:
-            ax.axhline(curve.reference, color=INK, lw=0.8, ls=":")
+            ax.axhline(curve.reference, color=style.INK, lw=0.8, ls=":")
         number = f"{seeds[0]} seeds" if len(set(seeds)) == 1 else "over seeds"
-        words = f"mean ± deviation, {number}"
-        ax.set(
-            xlabel=curve.generation, ylabel=wrap_texts_to_panel_height(ax, curve.quantity, words)
-        )
+        words = style.wrap_texts_to_panel_height(ax, curve.quantity, f"mean ± deviation, {number}")
+        ax.set(xlabel=curve.generation, ylabel=words)
         ax.set_ylim(0, None if curve.most is None else 1.03 * curve.most)
         if curve.quantity.startswith("share"):
             ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         if not label_line_ends_if_room(ax):
-            add_legend_below(figure)
+            style.add_legend_below(figure)
     return figure
 
 
@@ -142,13 +118,12 @@ def signature(results: Mapping[str, Any]) -> Figure:
     deviations = itemgetter(*(f"deviation_{term}" for term in TERMS))
     values = [np.array(list(map(deviations, method["rows"]))) for method in methods.values()]
     seeds = tuple(tuple(method["seeds"]) for method in methods.values())
-    bars = Bars(
-        "standard deviation of all paths", TERMS, tuple(map(label, methods)), seeds, tuple(values)
-    )
-    with use_figure_style():
-        figure = make_figure(6.4, 4.2)
+    labels, quantity = tuple(map(label, methods)), "standard deviation of all paths"
+    bars = Bars(quantity, TERMS, labels, seeds, tuple(values))
+    with style.use_figure_style():
+        figure = style.make_figure(6.4, 4.2)
         paint_bars(bars, figure.subplots())
-        add_legend_below(figure)
+        style.add_legend_below(figure)
     return figure
 
 
@@ -159,8 +134,8 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     """
     groups = dict.fromkeys(row["group"] for row in rows.values())
     colors = {group: LOOKS[name].color for group, name in zip(groups, OF_GROUPS, strict=False)}
-    with use_figure_style():
-        figure = make_figure(12.4, 0.27 * len(rows) + 1.5)
+    with style.use_figure_style():
+        figure = style.make_figure(12.4, 0.27 * len(rows) + 1.5)
         axes = figure.subplots(1, len(PANELS), sharey=True)
         for ax, (measure, title) in zip(axes, PANELS.items(), strict=True):
             crosses = []
@@ -169,10 +144,10 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
                 values = [number for number in numbers if number is not None]
                 heights = y + np.linspace(-0.25, 0.25, len(numbers))
                 color = colors[row["group"]]
-                style: Any = {"ms": 3, "mew": 0, "alpha": 0.7, "color": color}
-                ax.plot(values, heights[: len(values)], "o", **style)
+                dot: Any = {"ms": 3, "mew": 0, "alpha": 0.7, "color": color}
+                ax.plot(values, heights[: len(values)], "o", **dot)
                 if values:
-                    ax.plot([np.mean(values)] * 2, [y - 0.38, y + 0.38], color=INK, lw=1.4)
+                    ax.plot([np.mean(values)] * 2, [y - 0.38, y + 0.38], color=style.INK, lw=1.4)
                 crosses += [(height, color) for height in heights[len(values) :]]
             edge = ax.dataLim.xmax * 1.08 if np.isfinite(ax.dataLim.xmax) else 1.08
             for height, color in crosses:
@@ -182,9 +157,9 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
         axes[0].set_yticks(range(len(rows)), [row["label"] for row in rows.values()])
         for group, color in colors.items():
             axes[0].plot([], [], "o", ms=4, color=color, label=f"a seed: {group}")
-        axes[0].plot([], [], "|", ms=10, mew=1.4, color=INK, label="mean over the dots")
-        axes[0].plot([], [], "x", ms=4, color=INK, label="a seed that never did")
-        add_legend_below(figure, columns=5)
+        axes[0].plot([], [], "|", ms=10, mew=1.4, color=style.INK, label="mean over the dots")
+        axes[0].plot([], [], "x", ms=4, color=style.INK, label="a seed that never did")
+        style.add_legend_below(figure, columns=5)
     return figure
 
 
@@ -239,10 +214,10 @@ def crossover(costs: Costs) -> Figure:
     def draw_crossover_panel(ax: Axes, theirs: str) -> None:
         for name in costs.estimators:
             points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
-            style: dict[str, Any] = styles[name] | {"marker": ""}
-            ax.plot(costs.dimensions, [point.entries for point in points], label=name, **style)
+            line: dict[str, Any] = styles[name] | {"marker": ""}
+            ax.plot(costs.dimensions, [point.entries for point in points], label=name, **line)
             for d, point in zip(costs.dimensions, points, strict=True):
-                ax.plot(d, point.entries, marks[point.open], color=style["color"], ms=6)
+                ax.plot(d, point.entries, marks[point.open], color=line["color"], ms=6)
         ax.set(xscale="log", yscale="log")
         ax.set(xlabel="dimension of the descriptor", ylabel="entries of the archive")
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
@@ -288,15 +263,15 @@ OF_COSTS: dict[str, Callable[[Costs], Figure]] = {
 
 def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
     """Two panels, each drawn by `panel` of its value, with plain numbers on logarithmic axes."""
-    with use_figure_style():
-        figure = make_figure(11.2, 4.2)
+    with style.use_figure_style():
+        figure = style.make_figure(11.2, 4.2)
         for ax, value in zip(figure.subplots(1, 2), (left, right), strict=True):
             panel(ax, value)
             for axis in (ax.xaxis, ax.yaxis):
                 if axis.get_scale() == "log":
-                    use_plain_tick_labels(axis)
+                    style.use_plain_tick_labels(axis)
             ax.minorticks_off()
-        add_legend_below(figure)
+        style.add_legend_below(figure)
     return figure
 
 
@@ -305,4 +280,4 @@ def _styles(costs: Costs) -> dict[str, dict[str, Any]]:
     timed = [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
     names = {name: METHODS.get(name, name) for name in timed}
     looks = choose_looks(names.values())
-    return {name: make_line_style(looks[method]) for name, method in names.items()}
+    return {name: style.make_line_style(looks[method]) for name, method in names.items()}

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
-
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.estimators.counts import VisitCounts
 from brns.estimators.exact import ExactRecognition
@@ -179,20 +177,16 @@ def variants() -> dict[str, Variant]:
     drawn, founders = LayerFounders(), "founders as in published code"
     code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
     as_published = replace(with_settings(paper, "estimator", **code), founders=drawn)
-    stale = configure(paper, {"rescore_parents": False})
+    stale, living = configure(paper, {"rescore_parents": False}), maze(PopulationKNN(k=15))
     return rows_by_name | {
         "founders": Variant(reading, founders, replace(paper, founders=drawn)),
         "code": Variant(reading, "all of the published code's readings", as_published),
         "stale-parents": Variant(reading, "parents keep an old novelty", stale),
         "archive-founders": Variant(baseline, founders, replace(archive, founders=drawn)),
-        "population": Variant(
-            baseline, "no archive: k-NN in the population", maze(PopulationKNN(k=15))
-        ),
+        "population": Variant(baseline, "no archive: k-NN in the population", living),
     }
 
 
 def with_settings(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
     """The search with other settings of one of its parts."""
-    return eqx.tree_at(
-        lambda s: getattr(s, part), search, configure(getattr(search, part), settings)
-    )
+    return replace(search, **{part: configure(getattr(search, part), settings)})

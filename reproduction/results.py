@@ -39,11 +39,8 @@ def summarize_methods(
     first = next(iter(records.values()))[0]
     experiment = {**first.experiment, "task": first.task_settings}
     del experiment["estimator"]
-    return {
-        "planned_generations": first.planned_generations,
-        "experiment": experiment,
-        "methods": methods,
-    }
+    planned = {"planned_generations": first.planned_generations}
+    return {**planned, "experiment": experiment, "methods": methods}
 
 
 def group_runs_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
@@ -51,18 +48,16 @@ def group_runs_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[st
     names as `rows`.
     """
     keys = {"commit", "versions", "device", "xla_flags"}
-    return group_by_provenance(
-        (name, record.metadata.model_dump(include=keys)) for name, record in runs
-    )
+    answers = ((name, record.metadata.model_dump(include=keys)) for name, record in runs)
+    return group_by_provenance(answers)
 
 
 def estimate_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """The rows of the seeds, and the estimate of every number over them."""
     summary = {}
     for name in dict.fromkeys(key for row in rows for key in row):
-        summary[name] = compute_mean_and_deviation(
-            [row[name] for row in rows if name in row]
-        )._asdict()
+        values = [row[name] for row in rows if name in row]
+        summary[name] = compute_mean_and_deviation(values)._asdict()
     return {"rows": rows, "summary": summary}
 
 
@@ -76,9 +71,8 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
         for measure in by_seed[0]:
             values = [dict(zip(*each[measure], strict=True)) for each in by_seed]
             for g in sorted(set.intersection(*map(set, values))):
-                mean, deviation, seeds = compute_mean_and_deviation(
-                    [float(each[g]) for each in values]
-                )
+                there = [float(each[g]) for each in values]
+                mean, deviation, seeds = compute_mean_and_deviation(there)
                 row = {"method": name, "measure": measure, "generation": g}
                 row |= {"mean": f"{mean:.6g}", "deviation": f"{deviation:.6g}", "seeds": seeds}
                 rows += [row] if np.isfinite(mean) else []

@@ -4,6 +4,7 @@ in a process with one thread.
 A run that was stopped continues; one that is finished is only measured.
 """
 
+import itertools
 import multiprocessing
 import signal
 from collections.abc import Generator, Mapping, Sequence
@@ -45,18 +46,11 @@ class Job(NamedTuple):
 
 def jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Job]:
     """The runs of a plan: all methods' first seeds, then the second."""
-    return [
-        Job(
-            name,
-            search,
-            seed,
-            plan.generations,
-            plan.checkpoint_every,
-            out / name / f"seed{seed:04d}",
-        )
-        for seed in range(plan.seeds)
-        for name, search in methods.items()
-    ]
+    todo = []
+    for seed, (name, search) in itertools.product(range(plan.seeds), methods.items()):
+        folder = out / name / f"seed{seed:04d}"
+        todo.append(Job(name, search, seed, plan.generations, plan.checkpoint_every, folder))
+    return todo
 
 
 def run_and_measure(

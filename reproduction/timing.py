@@ -14,6 +14,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +64,8 @@ class Session:
 
     def append(self, name: str, columns: tuple[str, ...], rows: list[tuple]) -> None:
         """Add the rows to a file beside `sessions.json`, all of them or none."""
-        session = {
-            **collect_provenance(),
-            "load": {"before": self.before, "after": list(os.getloadavg())},
-        }
-        write_json(self.path, [*self.earlier, session])
+        load = {"before": self.before, "after": list(os.getloadavg())}
+        write_json(self.path, [*self.earlier, {**collect_provenance(), "load": load}])
         append(self.path.parent / name, columns, [(*row, len(self.earlier)) for row in rows])
 
 
@@ -85,9 +83,7 @@ def time_methods(session: Session, plan: Timing) -> None:
     a method that lacks repeats is measured as often as planned.
     """
     path = session.path.parent / "timing.csv"
-    done = Counter(
-        (row["method"], row["d"], row["entries"], row["individuals"]) for row in read_csv(path)
-    )
+    done = Counter(map(itemgetter(*COLUMNS[:4]), read_csv(path)))
     for d in plan.dimensions:
         for individuals in SIZES:
             lacking = {
@@ -99,17 +95,8 @@ def time_methods(session: Session, plan: Timing) -> None:
             for repeat in range(plan.repeats):
                 for (method, n), call in lacking.items():
                     assert call.entries == n, f"{method} has {call.entries} entries and not {n}"
-                    rows.append(
-                        (
-                            method,
-                            d,
-                            n,
-                            individuals,
-                            repeat,
-                            *measure_cpu_and_wall_milliseconds(call),
-                            call.bytes,
-                        )
-                    )
+                    times = measure_cpu_and_wall_milliseconds(call)
+                    rows.append((method, d, n, individuals, repeat, *times, call.bytes))
             if rows:
                 session.append(path.name, COLUMNS, rows)
         print(f"{d} dimensions measured", flush=True)
@@ -163,9 +150,7 @@ def time_over_generations(session: Session, generations: int) -> None:
         for name, step in steps.items():
             entries = step.entries
             assert name != KNN or entries == GROWTH * g, f"{entries} entries after {g} generations"
-            spent = np.array(
-                [measure_cpu_and_wall_milliseconds(step, min_seconds=0.0) for _ in range(BLOCK)]
-            )
+            spent = [measure_cpu_and_wall_milliseconds(step, 0.0) for _ in range(BLOCK)]
             cpu, wall = np.median(spent, axis=0).tolist()
             add(name, step, (cpu, wall), entries)
         if TREE not in done and g % (10 * BLOCK) == 0:
@@ -179,12 +164,7 @@ class Exact:
     `kd_tree`.
     """
 
-    def __init__(
-        self,
-        search: Callable[[np.ndarray, int, int], np.ndarray],
-        references: np.ndarray,
-        individuals: int,
-    ):
+    def __init__(self, search: Callable[..., np.ndarray], references: np.ndarray, individuals: int):
         self.search, self.references, self.individuals = search, references, individuals
 
     def make_next_inputs(self) -> None:

@@ -15,22 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from brns.metrics.significance import (
-    LEVEL,
-    compare_shared_seeds,
-    compute_least_p,
-    correct_table_p,
-    format_insufficient_seeds,
-)
+from brns.metrics import significance
 
-HOLDS, PARTLY, FAILS, UNTESTED = (
-    "holds",
-    "holds partly",
-    "does not hold",
-    "cannot be tested at this scale",
-)
-MIXED, OPPOSITE = "mixed", "the opposite is confirmed"
-UNCONFIRMED = "not confirmed"
+HOLDS, PARTLY, MIXED, FAILS = "holds", "holds partly", "mixed", "does not hold"
+OPPOSITE, UNCONFIRMED = "the opposite is confirmed", "not confirmed"
+UNTESTED = "cannot be tested at this scale"
 Seeds = Mapping[int, float]
 """the number of each seed that has one"""
 
@@ -66,7 +55,7 @@ def larger(one: Seeds, other: Seeds) -> Finding:
     """`one` is larger than `other`, seed by seed."""
     if not one or not other:
         return FAILS
-    return [Comparison(*compare_shared_seeds(one, other))]
+    return [Comparison(*significance.compare_shared_seeds(one, other))]
 
 
 def no_larger(one: Seeds, other: Seeds) -> Finding:
@@ -103,8 +92,7 @@ def falls(first: Seeds, last: Seeds) -> Finding:
     shared = sorted(first.keys() & last.keys())
     if not shared:
         return FAILS
-    before = np.array([first[seed] for seed in shared])
-    after = np.array([last[seed] for seed in shared])
+    before, after = np.array([(first[seed], last[seed]) for seed in shared]).T
     enough = bool(after.mean() < 0.5 * before.mean())
     return [_run_sign_test(before - after)._replace(enough=enough)]
 
@@ -142,8 +130,8 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
     for finding in findings:
         if not isinstance(finding, str):
             largest.append(max(each.p for each in finding))
-            least.append(max(compute_least_p(each.seeds) for each in finding))
-    corrected = iter(correct_table_p(largest, least).tolist())
+            least.append(max(significance.compute_least_p(each.seeds) for each in finding))
+    corrected = iter(significance.correct_table_p(largest, least).tolist())
     verdicts = []
     for finding in findings:
         if isinstance(finding, str):
@@ -158,10 +146,9 @@ def _judge_comparisons(comparisons: Sequence[Comparison], p: float) -> Judged:
     ends = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
     if np.isnan(p):
-        return Judged(
-            format_insufficient_seeds(min(each.seeds for each in comparisons)), None, ends
-        )
-    if p >= LEVEL:
+        seeds = min(each.seeds for each in comparisons)
+        return Judged(significance.format_insufficient_seeds(seeds), None, ends)
+    if p >= significance.LEVEL:
         verdict = UNCONFIRMED if any(claimed) else FAILS
     elif all(claimed):
         verdict = HOLDS if all(each.enough for each in comparisons) else PARTLY

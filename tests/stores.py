@@ -22,7 +22,7 @@ class Memory(Store):
         super().__init__(Path("memory"))
         self.facts, self.rows, self.arrays = b"", [], {}
 
-    def make(self):
+    def make_folder(self, kind=""):
         pass
 
     def read_run_json_bytes(self):

@@ -38,13 +38,11 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     discard_compiled_if_edited(UserCode(estimator))
     name = type(estimator).__name__
     with explain_compile_errors("estimator", estimator):
-        (state, union), again = (
-            _run_and_check_three_generations(estimator, dimension, n) for _ in range(2)
-        )
+        state, union = _run_and_check_three_generations(estimator, dimension, n)
+        again = _run_and_check_three_generations(estimator, dimension, n)
         if not eqx.tree_equal((state, union), again):
-            raise ValueError(
-                f"{name} must give the same state and the same novelty for the same key, to the bit"
-            )
+            same = "the same state and the same novelty for the same key, to the bit"
+            raise ValueError(f"{name} must give {same}")
         order = np.random.default_rng(0).permutation(2 * n)
         novelty = score_novelty_jit(estimator, state, union.descriptor, union)
         permuted = score_novelty_jit(estimator, state, union.descriptor[order], union)
@@ -76,9 +74,8 @@ def _run_and_check_three_generations(
             )
         union = union._replace(novelty=novelty)
         survivors = take_rows(union, jnp.argsort(-novelty, stable=True)[:n])
-        generation = Generation(
-            take_rows(union, slice(n)), take_rows(union, slice(n, None)), survivors
-        )
+        before, born = take_rows(union, slice(n)), take_rows(union, slice(n, None))
+        generation = Generation(before, born, survivors)
         learned = eqx.filter_jit(update_estimator)(estimator, state, generation, learn)
         check_structure(estimator, state, learned)
         state, parents = learned, survivors

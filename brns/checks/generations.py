@@ -15,6 +15,7 @@ from brns.checks.parts import JAX_ERRORS
 from brns.core import Box, Generation, Mutation, NoveltyEstimator, Population, Selection, Task
 from brns.core.box import FARTHEST, is_within_numeric_range
 from brns.core.evaluation import check_shape, name_function_or_class
+from brns.core.population import flatten_by_name
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
 SKIP = (
@@ -46,19 +47,14 @@ def check_search_state_shapes(expected: PyTree, state: PyTree) -> None:
     """Refuse a search's state whose arrays are not those, or not of the shapes, that it makes."""
     if [*map(np.shape, jax.tree.leaves(expected))] == [*map(np.shape, jax.tree.leaves(state))]:
         return
-    was, now = map(_map_names_to_shapes, (expected, state))
-    for name in dict.fromkeys((*was, *now)):
-        if was.get(name) != now.get(name):
+    both = flatten_by_name(expected), flatten_by_name(state)
+    for name in dict.fromkeys(itertools.chain(*both)):
+        was, now = (np.shape(tree[name]) if name in tree else "none" for tree in both)
+        if was != now:
             raise ValueError(
-                f"state must be one of this search, whose {name} has shape "
-                f"{was.get(name, 'none')}; got {now.get(name, 'none')}, as a search of other "
-                "sizes, or with another task, mutation or estimator, makes it"
+                f"state must be one of this search, whose {name} has shape {was}; got {now}, as a "
+                "search of other sizes, or with another task, mutation or estimator, makes it"
             )
-
-
-def _map_names_to_shapes(tree: PyTree) -> dict[str, tuple[int, ...]]:
-    leaves = jax.tree.leaves_with_path(tree)
-    return {jax.tree_util.keystr(p, simple=True, separator="."): np.shape(x) for p, x in leaves}
 
 
 def check_genotypes_in_box(
@@ -158,9 +154,8 @@ def check_lineage_and_operator_numbers(generation: Generation, operators: int) -
 def check_not_all_failed_and_finite(number: int, generation: Generation) -> None:
     """Refuse a generation all of which failed, or of whose others a number is not finite."""
     if generation.offspring.failed.all():
-        raise ValueError(
-            f"all {len(generation.offspring.id)} of generation {number} failed. {SAFE}"
-        )
+        everybody = len(generation.offspring.id)
+        raise ValueError(f"all {everybody} of generation {number} failed. {SAFE}")
     sources = {
         "genotype": "mutation" if number else "founders",
         "descriptor": "task",
@@ -204,9 +199,8 @@ def _format_first_ids(ids: Any) -> str:
 
 def check_state_not_nan(number: int, state: PyTree) -> None:
     """Refuse an estimator's state that holds NaN; infinity may mark what is empty."""
-    for path, leaf in jax.tree.leaves_with_path(state):
+    for name, leaf in flatten_by_name(state).items():
         if wrong := np.isnan(leaf).sum():
-            name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise ValueError(
                 f"the estimator's state has {wrong} NaN after generation {number} (in {name}); a "
                 f"smaller learning rate may help. {SAFE}"

@@ -1,6 +1,5 @@
 """The checks of mutation, founders and selection of your own."""
 
-from numbers import Integral
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +13,7 @@ from brns.checks.generations import (
     check_survivor_rows_type_and_shape,
     check_survivors_distinct,
 )
-from brns.checks.parts import check_part, explain_compile_errors
+from brns.checks.parts import check_part, explain_compile_errors, require_integer
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
 from brns.core.evaluation import check_shape, name_function_or_class
 from brns.core.population import take_rows
@@ -36,9 +35,8 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             or lie outside the box; where the same key gives others; and where `recombine` gives
             others, or rows of second parents that there are not.
     """
-    check_part("mutate", mutate, Mutation)
-    discard_compiled_if_edited(UserCode(mutate))
-    _check_box_and_sizes(box, n=n)
+    _check_part_and_box("mutate", mutate, Mutation, box)
+    require_integer("n", n)
     corners = jnp.stack([box.low, box.high])
     genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
     for key in jax.random.split(jax.random.key(1), 4):
@@ -73,9 +71,8 @@ def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
         ValueError: where they are not of shape `(n, p)`, lie outside the box,
             or are others for the same key.
     """
-    check_part("founders", founders, Founders)
-    discard_compiled_if_edited(UserCode(founders))
-    _check_box_and_sizes(box, n=n)
+    _check_part_and_box("founders", founders, Founders, box)
+    require_integer("n", n)
     for key in jax.random.split(jax.random.key(0), 4):
         drawn, again = (founders(key, n, box) for _ in range(2))
         check_shape("founders", founders, drawn, (n, box.dimension))
@@ -96,9 +93,8 @@ def check_selection(select: Selection, size: int = 8) -> None:
         ValueError: where it does not compile; where its rows are not `size` distinct integers from
             0 on within the population; and where the same population gives others.
     """
-    check_part("select", select, Selection)
-    discard_compiled_if_edited(UserCode(select))
-    _check_box_and_sizes(size=size)
+    _check_part_and_box("select", select, Selection)
+    require_integer("size", size)
     random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
     alike = Population.from_descriptors(random[:2].T, first=1000)  # an id is no row
     alike = alike._replace(born=jnp.repeat(jnp.arange(2), size))
@@ -118,13 +114,12 @@ def check_selection(select: Selection, size: int = 8) -> None:
     _check_equal("select", select, rows, anew, "the same population, compiled anew")
 
 
-def _check_box_and_sizes(box: Box | None = None, **numbers: int) -> None:
-    """Refuse what is no box and no number of individuals."""
+def _check_part_and_box(name: str, part: Any, contract: type, box: Box | None = None) -> None:
+    """Refuse what is no such part, or no box; of code that was edited nothing compiled is left."""
+    check_part(name, part, contract)
+    discard_compiled_if_edited(UserCode(part))
     if box is not None and not isinstance(box, Box):
         raise ValueError(f"box must be a brns.Box, such as task.genotype_space; got {box!r:.80}")
-    for name, number in numbers.items():
-        if not isinstance(number, Integral) or number < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on; got {number!r}")
 
 
 @eqx.filter_jit
@@ -140,6 +135,5 @@ def _call_compiled(name: str, operator: Any, *arguments: Any) -> Any:
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:
     if not np.array_equal(result, again):
-        raise ValueError(
-            f"{name} must give the same for {same}; {name_function_or_class(operator)} did not"
-        )
+        who = name_function_or_class(operator)
+        raise ValueError(f"{name} must give the same for {same}; {who} did not")

@@ -1,6 +1,7 @@
 """What a part of a search must be when it is made."""
 
 import contextlib
+import operator
 import typing
 from collections.abc import Generator
 from typing import Any
@@ -80,6 +81,17 @@ def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
             f"{name} must be JAX code that compiles, with jax.numpy in place of numpy; "
             f"{name_function_or_class(part)} gave {type(error).__name__}: {cause}"
         ) from error
+
+
+def require_integer(name: str, value: Any, least: int = 1) -> int:
+    """A whole number as an integer; a `ValueError` where it is none from `least` on."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
+    return number
 
 
 def check_setting_types(part: Any) -> None:

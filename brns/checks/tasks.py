@@ -72,13 +72,11 @@ def check_task(
             "of 0 for none: try another, as in GymnasiumTask(..., seed=1). Where a simulator "
             "cannot, give check_task the tolerance that it needs"
         )
-    for where, batch, row in _make_batch_variants(
-        task, genotypes, [n - 1] if sizes is None else sizes
-    ):
+    sizes = [n - 1] if sizes is None else sizes
+    for where, batch, row in _make_batch_variants(task, genotypes, sizes):
         same = take_rows(evaluate(batch), jnp.flatnonzero(row >= 0))
-        agree = _find_agreeing_rows(
-            task, same, take_rows(first, jnp.asarray(row[row >= 0])), **near
-        )
+        before = take_rows(first, jnp.asarray(row[row >= 0]))
+        agree = _find_agreeing_rows(task, same, before, **near)
         if agree.mean() < (1 if len(batch) == n else 0.5):
             raise ValueError(
                 f"row i of {name} must depend on genotype i and the key alone; {(~agree).sum()} "
@@ -145,9 +143,8 @@ def _check_descriptors_and_fitness(name: str, evaluation: Evaluation, box: Box) 
     living = ~np.asarray(evaluation.failed)
     descriptor = np.asarray(evaluation.descriptor)[living]
     if not (np.isfinite(descriptor).all() and np.isfinite(evaluation.fitness)[living].all()):
-        raise ValueError(
-            f"{name} gave a descriptor or fitness that is not finite for genotypes in the box"
-        )
+        what = "a descriptor or fitness that is not finite"
+        raise ValueError(f"{name} gave {what} for genotypes in the box")
     outside = ((descriptor < box.low) | (descriptor > box.high)).any(axis=1)
     if outside.any():
         raise ValueError(
@@ -179,10 +176,8 @@ def _describe_evaluation_differences(a: Evaluation, b: Evaluation, box: Box) -> 
     living = ~np.asarray(a.failed | b.failed)
     far = np.abs(np.asarray(a.descriptor - b.descriptor)[living]) / np.asarray(box.high - box.low)
     fitness = np.abs(np.asarray(a.fitness - b.fitness)[living])
-    return (
-        f"up to {far.max(initial=0):.2g} of the box away and {fitness.max(initial=0):.2g} in "
-        "fitness"
-    )
+    most = fitness.max(initial=0)
+    return f"up to {far.max(initial=0):.2g} of the box away and {most:.2g} in fitness"
 
 
 def _find_agreeing_rows(

@@ -5,7 +5,6 @@ import logging
 import os
 import signal
 import sys
-import sysconfig
 import traceback
 
 USUAL = (ValueError, ImportError, RuntimeError, OSError)
@@ -59,8 +58,9 @@ def _configure_logging() -> None:
 
 def format_user_traceback(error: BaseException) -> str:
     """The traceback from the user's own code on; empty where there is none."""
-    installed = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")]
-    others = (os.path.dirname(os.path.dirname(__file__)), *installed, "<")
+    from brns.settings.code import LIBRARY
+
+    others = (os.path.dirname(os.path.dirname(__file__)), *LIBRARY, "<")
     frames = traceback.extract_tb(error.__traceback__)
     user_frames = itertools.dropwhile(lambda frame: frame.filename.startswith(others), frames)
     return "".join(traceback.format_list(list(user_frames))).rstrip()

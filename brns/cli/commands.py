@@ -177,9 +177,8 @@ def resume(
     total = generations or done[0].planned_generations
     completed = min(record.last_generation for record in done)
     if completed >= total:
-        typer.echo(
-            f"{directory} has {completed} generations already; --generations makes it longer."
-        )
+        text = f"{directory} has {completed} generations already; --generations makes it longer."
+        typer.echo(text)
         return print_conclusion_and_draw(directory, done)
     experiment = done[0].search
     if workers and not isinstance(experiment.task, Chunked):
@@ -225,14 +224,7 @@ def fork_(
     if workers and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(record, at, other, out=out, generations=generations)
-    resume(
-        out,
-        workers=workers,
-        timeout=timeout,
-        failures=failures,
-        worker_log=worker_log,
-        search=search,
-    )
+    resume(out, None, None, workers, timeout, failures, worker_log, search)
 
 
 for command in (runs, show, figure, report, movie, compare):

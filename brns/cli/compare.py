@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from brns.cli.modules import enable_import_and_check_module
-from brns.settings.parts import Part, SettingsError, find_part, parts
+from brns.settings.parts import SettingsError, find_part, parts
 
 Worlds = Annotated[
     list[str],
@@ -48,16 +48,13 @@ def compare(
     Ends with a table, a picture and a page. The same command resumes an interrupted comparison.
     """
     names = estimator or list(dict.fromkeys(["archive", *parts("estimator", "preset")]))
-    methods: dict[str, Part] = {}
-    for name in names:
+    for name in (*names, *worlds):
         if ":" in name:
             enable_import_and_check_module(name)
-        else:
-            methods[name] = find_part("--estimator", name, "estimator", "preset")
+    ours = [name for name in names if ":" not in name]
+    methods = {name: find_part("--estimator", name, "estimator", "preset") for name in ours}
     operators = {name: find_part("--mutation", name, "mutation") for name in mutation or ()}
     user_worlds = [name for name in worlds if ":" in name]
-    for name in user_worlds:
-        enable_import_and_check_module(name)
     if user_worlds and len(worlds) > 1:
         raise SettingsError(f"a world of your own is compared alone: name {user_worlds[0]} only")
     from rich.markdown import Markdown

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic_core import to_json
 from rich.table import Table
@@ -105,15 +106,14 @@ def print_conclusion_and_draw(
 def _draw_overviews_and_print_path(
     directory: Path, records: Sequence[Record], redraw: bool
 ) -> None:
-    lacking = [
-        record for record in records if redraw or not (record.path / "overview.png").exists()
-    ]
+    files = {record.path / "overview.png": record for record in records}
+    lacking = [file for file in files if redraw or not file.exists()]
     if lacking:
         from brns.pictures import overview, save  # with matplotlib, which takes a second to load
 
         try:
-            for record in show_progress_of(lacking, "drawing", len(lacking)):
-                save(overview(record), record.path / "overview.png")
+            for file in show_progress_of(lacking, "drawing", len(lacking)):
+                save(overview(files[file]), file)
         except RecordError as error:  # somebody else's run: its numbers stand above
             print_message(f"No picture: {error}")
             return
@@ -142,10 +142,9 @@ def format_error_counts(texts: Sequence[str]) -> str:
         line = text.strip().splitlines()[-1].rpartition("(rows from 0) ")[2]
         kinds.setdefault(re.sub(r"[\W\d]+", " ", line), []).append(escape_control(line))
     ranked = sorted(kinds.values(), key=len, reverse=True)
-    words = [
-        f"{len(lines)} {'such as ' if len(set(lines)) > 1 else ''}{lines[0]}"
-        for lines in ranked[:KINDS]
-    ]
+    words = []
+    for lines in ranked[:KINDS]:
+        words.append(f"{len(lines)} {'such as ' if len(set(lines)) > 1 else ''}{lines[0]}")
     if rest := sum(map(len, ranked[KINDS:])):
         words.append(f"and {rest} more")
     return ", ".join(words)
@@ -199,12 +198,8 @@ def print_json(records: Sequence[Record]) -> None:
     """Print the numbers of each run, unrounded, for other programs."""
     lines = []
     for record in records:
-        line = {
-            "path": str(record.path),
-            "task": record.metadata.world,
-            "method": label_method(record),
-            "seed": record.seed,
-        }
+        line: dict[str, Any] = {"path": str(record.path), "task": record.metadata.world}
+        line |= {"method": label_method(record), "seed": record.seed}
         lines.append(line | summarize_run(record, of_paths=find_scene(record).paths))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 

@@ -40,13 +40,15 @@ def runs(
 
     How each ended, what it found so far, when and where.
     """
-    from brns.cli.listing import print_json, print_runs_as_lines_or_table, select_runs
+    from brns.cli import listing
 
-    rows = select_runs(directory, filters or (), sort, reverse)
+    rows = listing.select_runs(directory, filters or (), sort, reverse)
     if json:
-        print_json(rows)
+        listing.print_json(rows)
+    elif listing.console.is_terminal:
+        listing.print_two_lines_each(directory, rows)
     else:
-        print_runs_as_lines_or_table(directory, rows)
+        listing.print_table(directory, rows)
 
 
 def list_(
@@ -96,9 +98,8 @@ def list_(
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
         console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
-        _print_settings(
-            part.search_argument, {setting: read_part_settings_from_source(part)[setting]}
-        )
+        found = read_part_settings_from_source(part)[setting]
+        _print_settings(part.search_argument, {setting: found})
 
 
 def _print_experiment(world: str) -> None:
@@ -266,9 +267,8 @@ def movie(
 
     record, *others = load_records([directory], search)
     if others:
-        typer.echo(
-            f"{directory} holds {1 + len(others)} runs; this is the first, seed {record.seed}."
-        )
+        number = 1 + len(others)
+        typer.echo(f"{directory} holds {number} runs; this is the first, seed {record.seed}.")
     if individual is None:
         out = out or record.path / "movie.gif"
         write_movie(record, out)

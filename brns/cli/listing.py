@@ -20,7 +20,7 @@ from brns.cli.screen import console
 from brns.formatting import escape_control, format_number
 from brns.runs.store import NAME, Store
 from brns.settings.differences import format_changed_settings
-from brns.settings.parts import SettingsError, suggest_name
+from brns.settings.parts import SettingsError, check_name
 
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 
@@ -158,22 +158,14 @@ def select_runs(
         name, equals, value = (piece.strip() for piece in text.partition("="))
         if not equals:
             raise SettingsError(f"--filter takes COLUMN=VALUE, such as state=failed; got {text!r}")
-        _check_column("--filter", name)
+        check_name("--filter's column", name, RunLine._fields)
         rows = [row for row in rows if f"{getattr(row, name)}" == value]
     if sort is None:
         return rows[::-1] if reverse else rows
-    _check_column("--sort", sort)
+    check_name("--sort", sort, RunLine._fields)
     with_value = [row for row in rows if getattr(row, sort) is not None]
     without = [row for row in rows if getattr(row, sort) is None]
     return sorted(with_value, key=operator.attrgetter(sort), reverse=reverse) + without
-
-
-def _check_column(option: str, name: str) -> None:
-    if name not in RunLine._fields:
-        raise SettingsError(
-            f"{option} takes one of {', '.join(RunLine._fields)}; got "
-            f"{name!r}{suggest_name(name, RunLine._fields)}"
-        )
 
 
 def print_json(rows: Sequence[RunLine]) -> None:
@@ -181,16 +173,8 @@ def print_json(rows: Sequence[RunLine]) -> None:
     print(json.dumps([row._asdict() for row in rows], indent=1, default=str))
 
 
-def print_runs_as_lines_or_table(directory: Path, rows: Sequence[RunLine]) -> None:
-    """At a terminal two lines for each run, within its width; through a pipe a line."""
-    if console.is_terminal:
-        _print_two_lines_each(directory, rows)
-    else:
-        _print_table(directory, rows)
-
-
-def _print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
-    """What a run is, and below it how far it came: columns of one width."""
+def print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
+    """What a run is, and below it how far it came: columns of one width, for a terminal."""
     line = "  {:<15} {:>9} {:>6} {:>5} {:>7} {:>8}  {}"
     heads = ("state", "done", "solved", "first", "covered", "took", "began")
     console.print(Text(f"{directory}\n{line.format(*heads)}", "bold"))
@@ -204,31 +188,21 @@ def _print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
         text.stylize(COLORS.get(row.state, ""), 2, 17)
         console.print(text)
     if any(row.coverage_evaluated is not None for row in rows):
-        console.print(
-            "covered: the share of cells, 6 x 6 of a plane, that anything evaluated visited",
-            style="dim",
-        )
+        text = "covered: the share of cells, 6 x 6 of a plane, that anything evaluated visited"
+        console.print(text, style="dim")
 
 
-def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:
+def print_table(directory: Path, rows: Sequence[RunLine]) -> None:
+    """A line for each run, as wide as it is, for a pipe."""
     table = Table(title=f"{directory}", title_justify="left", box=None, padding=(0, 1, 0, 0))
     numbers = ("done", "solved", "first", "coverage_evaluated", "took")
     others = ("task", "estimator", "seed", "coverage_survivors", "began", "ended", "machine")
     for name in ("run", "state", *numbers, *others, "changed"):
         table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
     for row in rows:
-        texts = [
-            row.task,
-            row.estimator,
-            format_number(row.seed),
-            _format_percent(row.coverage_survivors),
-        ]
-        texts += [
-            _format_date(row.began),
-            _format_date(row.ended),
-            row.machine,
-            row.note or row.changed,
-        ]
+        texts = [row.task, row.estimator, format_number(row.seed)]
+        texts += [_format_percent(row.coverage_survivors), _format_date(row.began)]
+        texts += [_format_date(row.ended), row.machine, row.note or row.changed]
         name = f"{row.path.relative_to(directory)}"
         table.add_row(name, *_format_common_columns(row), *map(escape_control, texts))
     Console(highlight=False, markup=False, width=1000).print(table)
@@ -251,9 +225,7 @@ def _format_percent(share: float | None) -> str:
 
 
 def _format_time(seconds: float | None) -> str:
-    if seconds is None:
-        return format_number(None)
-    return f"{datetime.timedelta(seconds=round(seconds))}"
+    return format_number(seconds) if seconds is None else f"{datetime.timedelta(0, round(seconds))}"
 
 
 def _format_date(when: datetime.datetime | None) -> str:

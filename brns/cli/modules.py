@@ -17,6 +17,4 @@ def enable_import_and_check_module(text: str) -> None:
         raise SettingsError(f"{text} must be module:object, with a module as import names it")
     top = module.partition(".")[0]
     if importlib.util.find_spec(top) is None:
-        raise SettingsError(
-            f"there is no module {top!r} for {text}, in {here} or where Python finds modules"
-        )
+        raise SettingsError(f"there is no module {top!r} for {text}, in {here} or Python's path")

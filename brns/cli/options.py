@@ -13,12 +13,8 @@ Experiment = Annotated[
         help=f"{', '.join(parts('world'))}; or a task or search of your own as module:object"
     ),
 ]
-Directory = Annotated[
-    Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")
-]
-Directories = Annotated[
-    list[Path], typer.Argument(help="directories of runs or of batches of seeds")
-]
+Directory = Annotated[Path, typer.Argument(help="a run's directory, or that of a batch of seeds")]
+Directories = Annotated[list[Path], typer.Argument(help="directories of runs or batches of seeds")]
 Estimator = Annotated[
     str | None,
     typer.Option(
@@ -42,10 +38,7 @@ Genotypes = Annotated[
         "kind of machine",
     ),
 ]
-Edited = Annotated[
-    bool,
-    typer.Option("--accept-edits", help="go on though your own code was edited since"),
-]
+Edited = Annotated[bool, typer.Option("--accept-edits", help="go on though your code was edited")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -55,9 +48,7 @@ Changes = Annotated[
         "mutate=gaussian; repeatable",
     ),
 ]
-Total = Annotated[
-    int | None, typer.Option(min=1, help="how many in all", show_default="as planned")
-]
+Total = Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="planned")]
 Until = Annotated[
     Literal["saturated"] | None,
     typer.Option(metavar="saturated", help="end before, where hardly anything is new"),
@@ -84,9 +75,7 @@ Failures = Annotated[
         show_default="stop",
     ),
 ]
-Log = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="append what workers print to a file")
-]
+Log = Annotated[Path | None, typer.Option(metavar="FILE", help="add what workers print to a file")]
 Search = Annotated[
     list[str] | None,
     typer.Option(

@@ -38,10 +38,10 @@ def read_part_settings_from_source(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings, as
     `brns.settings.configuration.find_setting_types_and_meanings` has them, without an import.
     """
-    settings = read_class_settings(part.attribute)
-    return settings | {
-        name: settings[name]._replace(default=value) for name, value in part.settings.items()
-    }
+    settings = dict(read_class_settings(part.attribute))
+    for name, value in part.settings.items():
+        settings[name] = settings[name]._replace(default=value)
+    return settings
 
 
 @functools.cache
@@ -65,9 +65,7 @@ def read_class_settings(name: str) -> dict[str, Setting]:
 
 
 def _can_be_set(annotation: ast.expr) -> bool:
-    try:
-        return is_settable_type(
-            eval(ast.unparse(annotation), {"Literal": Literal})
-        )  # of our own source
+    try:  # of our own source
+        return is_settable_type(eval(ast.unparse(annotation), {"Literal": Literal}))
     except NameError:  # an array, a function or another part
         return False

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import inspect
+import itertools
 import pkgutil
 import re
 import shlex
@@ -65,9 +66,8 @@ def load_or_make_user_search(text: str, estimator: str | None = None) -> Novelty
         novelty = find_part("--estimator", estimator or RECOMMENDED, "estimator", "preset")
         return NoveltySearch(target, novelty.load()())
     if not isinstance(target, NoveltySearch):
-        raise SettingsError(
-            f"{text} must be or return a task or a brns.NoveltySearch; got {type(target).__name__}"
-        )
+        kind = type(target).__name__
+        raise SettingsError(f"{text} must be or return a task or a brns.NoveltySearch; got {kind}")
     if estimator is not None:
         raise SettingsError(f"{text} has an estimator of its own; leave --estimator out")
     return target
@@ -85,9 +85,7 @@ def load_object_and_call(text: str) -> Any:
     try:
         inspect.signature(target).bind()
     except TypeError as error:
-        raise SettingsError(
-            f"{text} must be callable without arguments; calling it: {error}"
-        ) from None
+        raise SettingsError(f"{text} must be callable without arguments: {error}") from None
     return target()
 
 
@@ -120,9 +118,8 @@ def open_workers(
     elif ":" in workers:
         parallel = Dask(world, workers, timeout=timeout, log=log, **settings)
     else:
-        raise SettingsError(
-            f"--workers takes a number of processes, or the address of a scheduler; got {workers}"
-        )
+        takes = "a number of processes, or the address of a scheduler"
+        raise SettingsError(f"--workers takes {takes}; got {workers}")
     with parallel as task:
         yield eqx.tree_at(lambda s: s.task, search, task)
 
@@ -155,12 +152,9 @@ def add_resume_command_to_errors(
 def load_records(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
     """The runs in these directories, with those of the searches given that made them."""
     compilation_cache.enable_compilation_cache()
-    user_searches = [load_or_make_user_search(text) for text in searches or ()]
-    return [
-        _reopen_with_search(record, user_searches)
-        for directory in directories
-        for record in records(directory)
-    ]
+    given = [load_or_make_user_search(text) for text in searches or ()]
+    found = itertools.chain.from_iterable(map(records, directories))
+    return [_reopen_with_search(record, given) for record in found]
 
 
 def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:
@@ -172,9 +166,7 @@ def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Re
             continue
     if searches and record.search_or_none is None:
         differ = format_diff(record.find_different_settings(searches[0]))
-        raise SettingsError(
-            f"{record.path} was made by another search than --search gives: {differ}"
-        )
+        raise SettingsError(f"{record.path} was made by another search than --search: {differ}")
     return record
 
 

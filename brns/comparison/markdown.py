@@ -10,9 +10,7 @@ from brns.runs import provenance
 def check_safe_to_overwrite(page: Path, heading: str) -> None:
     """A `ValueError` where a page would be written over that does not begin with our heading."""
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
-        raise ValueError(
-            f"{page} is not a page of ours, and would be written over: take another folder (--out)"
-        )
+        raise ValueError(f"{page} is not a page of ours: take another folder (--out)")
 
 
 def format_table(lines: Sequence[Sequence[str]]) -> str:
@@ -26,9 +24,7 @@ def format_table(lines: Sequence[Sequence[str]]) -> str:
 
 
 def format_command_and_provenance(
-    scale: str,
-    made: Sequence[Mapping[str, Any]] = (),
-    measured: Mapping[str, Any] | None = None,
+    scale: str, made: Sequence[Mapping[str, Any]] = (), measured: Mapping[str, Any] | None = None
 ) -> str:
     """Where a page's numbers come from, in Markdown: which processes made the runs, where others
     did, with the names of theirs as `rows`; and which measured them, by default this one.

@@ -48,7 +48,7 @@ class MethodResult(NamedTuple):
     milliseconds: float
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
-    def count_cells_covered_at_run_fraction(self, fraction: float) -> Float[np.ndarray, " s"]:
+    def get_covered_at(self, fraction: float) -> Float[np.ndarray, " s"]:
         """The cells covered by each seed after a fraction of the run, one of POINTS."""
         return self.covered[:, POINTS.index(fraction)]
 
@@ -98,10 +98,8 @@ def run_method(
                 populations.append(now.population.descriptor)
                 for i, points in enumerate(populations):
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
-    unknown = (np.nan, np.nan)
-    eta, kappa = np.array(
-        [unknown if peer else _compute_mean_eta_and_kappa_share(matrix) for matrix in q]
-    ).T
+    pairs = [(np.nan, np.nan) if peer else _compute_mean_eta_and_kappa_share(each) for each in q]
+    eta, kappa = np.array(pairs).T
     return MethodResult(
         covered=np.array(covered, np.float64)[find_generations_at_fractions(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
@@ -112,14 +110,10 @@ def run_method(
 
 
 def _iterate_search_offspring_and_states(
-    search: NoveltySearch,
-    generations: int,
-    seeds: list[int],
-    states: list[SearchState],
-    batches: int,
+    search: NoveltySearch, count: int, seeds: list[int], states: list[SearchState], batches: int
 ) -> Generator[_Step, None, None]:
     keys = [jax.random.key(seed) for seed in seeds]
-    steps = compute_generations(search, keys, states, generations, batches)
+    steps = compute_generations(search, keys, states, count, batches)
     with contextlib.closing(steps):
         for number, after in enumerate(steps, 1):
             for _, generation in after:

@@ -20,16 +20,10 @@ from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.formatting import format_csv, format_number
 from brns.metrics.measures import compute_mean_and_deviation
+from brns.pictures import style
 from brns.pictures.lines import Line, draw_lines_and_describe_bands
 from brns.pictures.records import choose_looks
-from brns.pictures.style import (
-    WIDTHS,
-    Width,
-    add_legend_below,
-    make_figure,
-    save,
-    use_figure_style,
-)
+from brns.pictures.style import Width
 from brns.runs.files import write_bytes
 
 HEADING = "# Methods compared"
@@ -51,8 +45,8 @@ def write_page_figure_and_csv(comparison: Comparison) -> None:
     out, page = comparison.out, resolve_page_path(comparison.out)
     write_bytes(out / "runs.csv", format_csv(comparison.rows).encode())
     figure = draw_coverage_comparison(comparison.worlds, comparison.results)
-    save(figure, out / "comparison.png", dpi=75)
-    save(figure, out / "comparison.pdf")
+    style.save(figure, out / "comparison.png", dpi=75)
+    style.save(figure, out / "comparison.pdf")
     write_bytes(page, format_page(comparison, quote(page.stem)).encode())
 
 
@@ -101,9 +95,8 @@ def _format_share_of_reference_table(comparison: Comparison, fraction: float) ->
     methods = dict.fromkeys(row.method for row in comparison.verdicts)
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.results.items():
-        mean, deviation, _ = compute_mean_and_deviation(
-            facts[comparison.reference].count_cells_covered_at_run_fraction(fraction).tolist()
-        )
+        covered = facts[comparison.reference].get_covered_at(fraction)
+        mean, deviation, _ = compute_mean_and_deviation(covered.tolist())
         cells = [name, f"{mean:.0f} ± {deviation:.0f}"]
         for row in comparison.verdicts:
             if (row.world, row.fraction) == (name, fraction):
@@ -161,9 +154,9 @@ def draw_coverage_comparison(
     looks = choose_looks({name for methods in results.values() for name in methods})
     columns = min({"column": 1, "page": 3}.get(width or "", COLUMNS), len(results))
     rows = math.ceil(len(results) / columns)
-    total = WIDTHS[width] if width else 3.1 * columns + 0.5
-    with use_figure_style(width):
-        figure = make_figure(total, 0.75 * total / columns * rows + 0.8)
+    total = style.WIDTHS[width] if width else 3.1 * columns + 0.5
+    with style.use_figure_style(width):
+        figure = style.make_figure(total, 0.75 * total / columns * rows + 0.8)
         notes = {}
         for i, (name, methods) in enumerate(results.items()):
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
@@ -190,5 +183,5 @@ def draw_coverage_comparison(
         same = notes.popitem()[1] if len(set(notes.values())) == 1 else ""
         share = f"{'reachable ' if reachable else ''}cells covered"
         figure.supylabel(f"{share}\n{same}".strip(), fontsize="medium", multialignment="center")
-        add_legend_below(figure, columns=8)
+        style.add_legend_below(figure, columns=8)
     return figure

@@ -67,13 +67,9 @@ class NoveltyCMA(eqx.Module):
     def __call__(self, config: PeerConfig) -> Any:
         from ribs.archives import ProximityArchive
 
-        archive = ProximityArchive(
-            solution_dim=len(config.x0),
-            measure_dim=len(config.ranges),
-            k_neighbors=15,
-            novelty_threshold=self.threshold * config.behavior_width,
-            seed=config.seed,
-        )
+        sizes: Any = {"solution_dim": len(config.x0), "measure_dim": len(config.ranges)}
+        far = self.threshold * config.behavior_width
+        archive = ProximityArchive(**sizes, k_neighbors=15, novelty_threshold=far, seed=config.seed)
         return _make_cma_es_scheduler(config, self.sigma, "nov", archive)
 
 
@@ -92,13 +88,10 @@ class DensityDescent(eqx.Module):
     def __call__(self, config: PeerConfig) -> Any:
         from ribs.archives import DensityArchive
 
-        bandwidth = self.bandwidth * config.behavior_width
-        archive = DensityArchive(
-            measure_dim=len(config.ranges), bandwidth=bandwidth, seed=config.seed
-        )
-        return _make_cma_es_scheduler(
-            config, self.sigma, "density", archive, _make_pyribs_archive(config)
-        )
+        d, width = len(config.ranges), self.bandwidth * config.behavior_width
+        archive = DensityArchive(measure_dim=d, bandwidth=width, seed=config.seed)
+        result = _make_pyribs_archive(config)
+        return _make_cma_es_scheduler(config, self.sigma, "density", archive, result)
 
 
 class CMAMAE(eqx.Module):
@@ -113,9 +106,8 @@ class CMAMAE(eqx.Module):
     learning_rate: float = 0.01
 
     def __call__(self, config: PeerConfig) -> Any:
-        archive = _make_pyribs_archive(
-            config, learning_rate=self.learning_rate, threshold_min=config.worst
-        )
+        rules = {"learning_rate": self.learning_rate, "threshold_min": config.worst}
+        archive = _make_pyribs_archive(config, **rules)
         return _make_cma_es_scheduler(config, self.sigma, "imp", archive)
 
 

@@ -16,20 +16,17 @@ import jax
 import numpy as np
 from pydantic_core import to_json
 
-from brns.comparison import page
+from brns.checks.parts import require_integer
+from brns.comparison import page, statistics
 from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
-from brns.comparison.statistics import (
-    Comparison,
-    compare_to_reference_by_world,
-    explain_too_few_seeds,
-)
+from brns.comparison.statistics import Comparison
 from brns.comparison.worlds import SUITE, Cells, World, make_world_of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
-from brns.runs.paths import Seeds, expand_home, require_integer, resolve_seeds
+from brns.runs.paths import Seeds, expand_home, resolve_seeds
 from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
 from brns.search import NoveltySearch
@@ -112,7 +109,7 @@ def compare(
     methods = _make_methods(estimators, mutations or {"": None})
     jobs = _make_jobs(what, worlds, methods, seeds, out)
     tests = (len(methods) - 1) * len(worlds)
-    if few := tests and explain_too_few_seeds(len(seeds), tests):
+    if few := tests and statistics.explain_too_few_seeds(len(seeds), tests):
         LOG.warning("%s", few)
     for job in jobs:
         discard_compiled_if_edited(read_sources(job.search))
@@ -138,7 +135,7 @@ def compare(
         out=out,
         mutation=_describe_mutations(jobs, mutations or {}),
         provenance=group_by_provenance(answers),
-        verdicts=compare_to_reference_by_world(results, reference),
+        verdicts=statistics.compare_to_reference_by_world(results, reference),
     )
     page.write_page_figure_and_csv(comparison)
     return comparison
@@ -205,20 +202,14 @@ def _make_jobs(
         for name, (estimator, mutation, peer) in methods.items():
             parts = {"estimator": estimator, "mutate": mutation or base.mutate}
             search = dataclasses.replace(base, **parts, **sizes)
-            settings = {
-                "search": part_to_json(search),
-                "seeds": seeds,
-                "generations": each.generations,
-                "cells": cells,
-            }
+            settings = {"search": part_to_json(search), "seeds": seeds}
+            settings |= {"generations": each.generations, "cells": cells}
             if peer is not None:
                 settings["peer"] = part_to_json(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
             path = out / "methods" / each.name / f"{file}.json"
             if path in jobs:
-                raise ValueError(
-                    f"worlds and methods need names that make different files; got {path} twice"
-                )
+                raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
             jobs[path] = _Job(each, name, search, peer, path, json.loads(_to_json(settings)))
     return list(jobs.values())
 
@@ -246,9 +237,8 @@ def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]
         settings, provenance = stored["settings"], stored["made"]
         result = MethodResult(milliseconds=float(facts.pop("milliseconds")), **facts)
     except (ValueError, TypeError, KeyError) as error:
-        raise RecordError(
-            f"{job.path} is damaged ({error}): remove it to have it made anew"
-        ) from None
+        advice = "remove it to have it made anew"
+        raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
     if settings != job.settings:
         raise RecordError(
             f"{job.path} was made with other settings, seeds, generations or cells; take another "

@@ -10,13 +10,8 @@ from jaxtyping import Float
 from brns.comparison.markdown import format_table
 from brns.comparison.measure import POINTS, MethodResult
 from brns.comparison.worlds import World
+from brns.metrics import significance
 from brns.metrics.measures import compute_mean_and_deviation
-from brns.metrics.significance import (
-    Difference,
-    compare_paired,
-    correct_differences_by_holm,
-    count_seeds_needed,
-)
 
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 """of a run, at which coverage is told; some of POINTS"""
@@ -45,7 +40,7 @@ class Verdict(NamedTuple):
     @property
     def outcome(self) -> str:
         """`better`, `worse`, `undecided` or, of too few seeds, `not tested (n = 5)`."""
-        verdict = Difference(self.p, self.effect, self.seeds).verdict
+        verdict = significance.Difference(self.p, self.effect, self.seeds).verdict
         return {"higher": "better", "lower": "worse"}.get(verdict, verdict)
 
 
@@ -59,23 +54,21 @@ def compare_to_reference_by_world(
     for fraction in FRACTIONS:
         raw, tests = [], []
         for world, methods in results.items():
-            theirs = methods[reference].count_cells_covered_at_run_fraction(fraction)
+            theirs = methods[reference].get_covered_at(fraction)
             for method, facts in methods.items():
                 if method != reference:
-                    ours = facts.count_cells_covered_at_run_fraction(fraction)
+                    ours = facts.get_covered_at(fraction)
                     mean, deviation, _ = compute_mean_and_deviation((ours / theirs.mean()).tolist())
                     raw.append((world, method, fraction, mean, deviation))
-                    tests.append(compare_paired(ours, theirs))
-        rows += [
-            Verdict(*row, *test)
-            for row, test in zip(raw, correct_differences_by_holm(tests), strict=True)
-        ]
+                    tests.append(significance.compare_paired(ours, theirs))
+        pairs = zip(raw, significance.correct_differences_by_holm(tests), strict=True)
+        rows += [Verdict(*row, *test) for row, test in pairs]
     return rows
 
 
 def explain_too_few_seeds(seeds: int, tests: int) -> str:
     """How many seeds are enough, in words, where these can confirm nothing in so many tests."""
-    enough = count_seeds_needed(tests)
+    enough = significance.count_seeds_needed(tests)
     few = "1 seed is" if seeds == 1 else f"{seeds} seeds are"
     return f"{few} too few to test; {enough} are enough" if seeds < enough else ""
 
@@ -130,14 +123,10 @@ class Comparison(NamedTuple):
         What a seed does not have, such as a first solution, is absent.
         """
         rows = []
+        names = [f"coverage_{round(100 * point)}" for point in POINTS]
         for world, methods in self.results.items():
             for method, facts in methods.items():
-                measures = {
-                    f"coverage_{round(100 * point)}": facts.count_cells_covered_at_run_fraction(
-                        point
-                    )
-                    for point in POINTS
-                }
+                measures = dict(zip(names, facts.covered.T, strict=True))
                 for name in ("first_solved", "eta", "kappa"):
                     measures[name] = getattr(facts, name)
                 measures["milliseconds"] = np.full(len(self.seeds), facts.milliseconds)
@@ -163,7 +152,7 @@ class Comparison(NamedTuple):
 
     @property
     def table_versus_reference(self) -> list[list[str]]:
-        """`make_coverage_table` of the distinct worlds."""
+        """`make_table_versus_reference` of the distinct worlds."""
         return self.make_table_versus_reference(self.distinct_worlds)
 
     def make_table_versus_reference(self, worlds: Sequence[str]) -> list[list[str]]:
@@ -184,10 +173,7 @@ class Comparison(NamedTuple):
         ratio = f"of {self.reference}'s (95 %)"
         lines = [["method", "coverage, evaluated", ratio, *of_worlds, outcome]]
         for method in self.results[worlds[0]]:
-            cells = {
-                name: self.results[name][method].count_cells_covered_at_run_fraction(1.0)
-                for name in worlds
-            }
+            cells = {name: self.results[name][method].get_covered_at(1.0) for name in worlds}
             shares = [cells[name].mean() / self.worlds[name].cells.reachable for name in worlds]
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
@@ -198,16 +184,11 @@ class Comparison(NamedTuple):
     def _format_versus_reference(
         self, method: str, cells: Mapping[str, Float[np.ndarray, " s"]]
     ) -> list[str]:
-        ends = [
-            row
-            for row in self.verdicts
-            if row.method == method and row.fraction == 1.0 and row.world in cells
-        ]
+        ends = [row for row in self.verdicts if (row.method, row.fraction) == (method, 1.0)]
+        ends = [row for row in ends if row.world in cells]
         pairs = []
         for name, ours in cells.items():
-            pairs.append(
-                (ours, self.results[name][self.reference].count_cells_covered_at_run_fraction(1.0))
-            )
+            pairs.append((ours, self.results[name][self.reference].get_covered_at(1.0)))
         share = f"{np.mean([row.share for row in ends]):.2f}"
         if len(self.seeds) > 1:
             share += " ({:.2f} to {:.2f})".format(*bootstrap_share_interval(pairs))
@@ -229,11 +210,8 @@ class Comparison(NamedTuple):
         title = f"Coverage of what was evaluated, in {worlds} {over}"
         parts = [f"{title}; {self.mutation}.", format_table(self.table_versus_reference)]
         if 0 < len(self.untuned_worlds) < len(self.distinct_worlds):
-            words = (
-                "the world"
-                if len(self.untuned_worlds) == 1
-                else f"the {len(self.untuned_worlds)} worlds"
-            )
+            number = len(self.untuned_worlds)
+            words = "the world" if number == 1 else f"the {number} worlds"
             parts.append(f"Of these, {words} not used for tuning:")
             parts.append(format_table(self.make_table_versus_reference(self.untuned_worlds)))
         if few := tests and explain_too_few_seeds(seeds, tests):

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.core import Box, Evaluation, Population, Task
 from brns.experiments import make_search
-from brns.settings.parts import SettingsError, parts, suggest_name
+from brns.settings.parts import check_name, parts
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scale_position
 from brns.tasks.maze import DeceptiveMaze, RoomsMaze
@@ -36,9 +36,8 @@ def select_last_two_dimensions(population: Population) -> Float[Array, "n 2"]:
 
 def compute_arm_tip(population: Population) -> Float[Array, "n 2"]:
     """The tip of the standard arm, from its genotype."""
-    return PlanarArm(population.genotype.shape[1]).compute_joint_positions(population.genotype)[
-        :, -1
-    ]
+    arm = PlanarArm(population.genotype.shape[1])
+    return arm.compute_joint_positions(population.genotype)[:, -1]
 
 
 class Cells(NamedTuple):
@@ -54,34 +53,17 @@ class Cells(NamedTuple):
     place: Position = select_last_two_dimensions
 
     def find_nearest_cell_indices(self, population: Population) -> Int[Array, " n"]:
-        """The number of each individual's cell.
-
-        Args:
-            population: of n individuals.
-
-        Returns:
-            `(n,)`, from 0 on and below the square of `side`.
-        """
+        """The number of each individual's cell, from 0 on and below the square of `side`."""
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         at = jnp.floor((self.place(population) - low) / (high - low) * self.side)
         row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
         return row[:, 0] * self.side + row[:, 1]
 
     def find_visited_cells(self, population: Population) -> Bool[Array, " cells"]:
-        """The cells in which individuals lie; those who failed lie nowhere.
-
-        Args:
-            population: of n individuals.
-
-        Returns:
-            One bool a cell.
-        """
+        """The cells in which individuals lie, a bool for each; those who failed lie nowhere."""
         somewhere = jnp.isfinite(population.descriptor).all(axis=1) & ~population.failed
-        return (
-            jnp.zeros(self.side**2, bool)
-            .at[self.find_nearest_cell_indices(population)]
-            .max(somewhere)
-        )
+        cells = self.find_nearest_cell_indices(population)
+        return jnp.zeros(self.side**2, bool).at[cells].max(somewhere)
 
 
 class World(NamedTuple):
@@ -159,6 +141,7 @@ _PATHS = partial(DeceptiveMaze, positions=20)
 _MANY = partial(RoomsMaze, seed=7, rooms=5)
 _JOINTS = partial(PlanarArm, 20, "joints")
 _PIXELS = partial(PlanarArm, 7, "picture")
+_SEEN = "arm, picture (256-d); served to choose cones"
 _UNEQUAL = partial(PlanarArm, 20, "tip", tuple(0.9**i for i in range(20)))
 SUITE = (
     _MAZE,
@@ -172,15 +155,7 @@ SUITE = (
     _TIP.widen_box("arm-loose", "arm, tip, box x 10", "tune", 10.0),
     _TIP.widen_box("arm-looser", "arm, tip, box x 100", "report", 100.0),
     World("arm-joints", "arm, 20 joints (40-d)", "tune", _JOINTS, 100, 200, _ARM),
-    World(
-        "arm-picture",
-        "arm, picture (256-d); served to choose cones",
-        "report",
-        _PIXELS,
-        100,
-        150,
-        _PICTURE,
-    ),
+    World("arm-picture", _SEEN, "report", _PIXELS, 100, 150, _PICTURE),
     World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),
     World("projection", "linear projection", "tune", LinearProjection, 100, 200, _LINEAR),
     World("arm-unequal", "arm, 20 unequal joints", "held out", _UNEQUAL, 100, 200, _ARM),
@@ -194,12 +169,7 @@ def world(name: str) -> World:
     suite = {each.name: each for each in SUITE}
     if name in suite:
         return suite[name]
-    names = [*suite, *parts("world")]
-    if name not in names:
-        raise SettingsError(
-            f"a world is one of {', '.join(dict.fromkeys(names))}; got "
-            f"{name!r}{suggest_name(name, names)}"
-        )
+    check_name("a world", name, [*suite, *parts("world")])
     search = make_search(name)
     cells = _make_cells_over_last_two_dimensions(search.task)
     return make_world_of_task(search.task, search.population_size, 200, cells)._replace(name=name)

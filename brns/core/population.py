@@ -124,6 +124,12 @@ class Generation(NamedTuple):
         return make_initial_generation(Population.from_descriptors(descriptors, number, first))
 
 
+def flatten_by_name(tree: Any) -> dict[str, Any]:
+    """Every leaf of a tree by its path, such as `estimator.predictor.layers[0].weight`."""
+    leaves = jax.tree.leaves_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+
+
 def take_rows(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
     """The given rows of every column of a NamedTuple of arrays, such as a population."""
     return jax.tree.map(lambda column: column[rows], columns)

@@ -1,7 +1,7 @@
 """What a search is called on the command line, in figures and in tables."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 from brns.experiments.paper import make_search
 from brns.search import NoveltySearch
@@ -11,21 +11,12 @@ from brns.settings.parts import CLASSES, parts
 from brns.tasks.chunked import unwrap_task
 
 
-class NameAndChanges(NamedTuple):
-    """A search in the words of the command line; a part of a user's own goes by its class."""
-
-    world: str
-    estimator: str
-    changed: dict[str, Any]
-    """the settings that `--set` changes, with their values"""
-
-
 def find_names_and_changed_settings(
     search: NoveltySearch, estimator: str | None = None
-) -> NameAndChanges:
-    """What the command line, figures and tables call a search, and the settings in which it differs
-    from the search of these names. Its estimator goes by the name that it was given, or else by
-    that of the preset or class that it is.
+) -> tuple[str, str, dict[str, Any]]:
+    """What the command line, figures and tables call a search's world and its estimator, and the
+    settings in which it differs from the search of these names. Its estimator goes by the name that
+    it was given, or else by that of the preset or class that it is; a user's part by its class.
     """
     task, class_name = unwrap_task(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}
@@ -46,10 +37,7 @@ def find_names_and_changed_settings(
     changed.pop("estimator", None)  # its name says it
     if not world:
         can_be_set = find_setting_types_and_meanings(type(task))
-        changed |= {
-            f"task.{name}": value
-            for name, value in find_changed_settings(task).items()
-            if name in can_be_set
-        }
+        for name, value in find_changed_settings(task).items():
+            changed |= {f"task.{name}": value} if name in can_be_set else {}
     changed = {name: words.get(str(value), value) for name, value in changed.items()}
-    return NameAndChanges(world or type(task).__name__, estimator, changed)
+    return world or type(task).__name__, estimator, changed

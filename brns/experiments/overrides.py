@@ -41,10 +41,9 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
         elif equals and place in overrides:
             overrides[place][setting] = parse_value(text)
         else:
-            prefixes = ", ".join(f"{place}." for place in KINDS)
-            problems.append(
-                f"--set takes NAME=VALUE, where NAME may begin with {prefixes}; got {change!r}"
-            )
+            begin = ", ".join(f"{place}." for place in KINDS)
+            text = f"--set takes NAME=VALUE, where NAME may begin with {begin}; got {change!r}"
+            problems.append(text)
     for place, values in overrides.items():
         part = getattr(search, place) if place else search
         known = find_setting_types_and_meanings(type(part))
@@ -71,11 +70,8 @@ def _suggest_other_places_of_setting(
     """Where the setting is that a part does not have: in other parts, or in parts not chosen."""
     typed = f"{place}.{name}" if place else name
     begin = f"--set {typed}={value}: {typed} is no setting here"
-    others = [
-        other
-        for other in KINDS
-        if name in find_setting_types_and_meanings(type(getattr(search, other)))
-    ]
+    known = {each: find_setting_types_and_meanings(type(getattr(search, each))) for each in KINDS}
+    others = [other for other, settings in known.items() if name in settings]
     if others:
         right = " or ".join(f"{other}.{name}={value}" for other in others)
         return f"{begin}; did you mean {right}?"

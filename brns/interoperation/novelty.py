@@ -17,9 +17,9 @@ from brns.checks.parts import LIMIT, check_no_strict_jax_modes, check_part
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
 from brns.core.novelty import init_state, score_novelty, update_estimator
-from brns.core.population import make_initial_generation
+from brns.core.population import flatten_by_name, make_initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
-from brns.runs.arrays import flatten_by_name, read_arrays, restore_tree, write_arrays
+from brns.runs.arrays import read_arrays, restore_tree, write_arrays
 from brns.runs.files import RecordError
 from brns.runs.paths import expand_home, resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
@@ -150,12 +150,10 @@ class Novelty:
                     f"a Novelty learns up to {LIMIT - 1} behaviors, and has learned "
                     f"{self.learned}; got {len(rows)} more: begin another"
                 )
-            batch = (
-                self._pad_to_power_of_two(rows),
-                self._pad_to_power_of_two(scores),
-                self._count_rows_batches_and_learned(rows),
-            )
-            after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
+            padded = map(self._pad_to_power_of_two, (rows, scores))
+            numbers = self._count_rows_batches_and_learned(rows)
+            key = jax.random.key(self.seed)
+            after = _learn(self.estimator, self.state, *padded, numbers, key)
             check_structure(self.estimator, self.state, after)
             self.state = after
             self.batches += 1
@@ -167,11 +165,11 @@ class Novelty:
         Args:
             path: of the file.
         """
-        low, high = np.asarray(self.space.low), np.asarray(self.space.high)
+        space = {"low": self.space.low.tolist(), "high": self.space.high.tolist()}
         with self._lock:
             facts = {
                 "estimator": part_to_json(self.estimator),
-                "space": {"low": low.tolist(), "high": high.tolist()},
+                "space": space,
                 "seed": self.seed,
                 "batches": self.batches,
                 "learned": self.learned,
@@ -226,9 +224,8 @@ class Novelty:
         with np.errstate(over="ignore"):
             rows = np.asarray(numbers, np.float32)
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
-            raise ValueError(
-                f"{name} must have shape (n, {self.space.dimension}); got {rows.shape}"
-            )
+            d = self.space.dimension
+            raise ValueError(f"{name} must have shape (n, {d}); got {rows.shape}")
         if (far := ~is_within_numeric_range(rows, self.space)).any():
             raise ValueError(
                 f"{name} must be finite, and within {FARTHEST:g} widths of the space; got "
@@ -262,18 +259,13 @@ def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
 
 
 @eqx.filter_jit
-def _score(
-    estimator: Any, state: PyTree, rows: Any, living: Any, numbers: Any
-) -> Float[Array, " n"]:
+def _score(estimator: Any, state: Any, rows: Any, living: Any, numbers: Any) -> Float[Array, " n"]:
     population = _as_population_with_padding_failed(living, numbers)
     return score_novelty(estimator, state, jnp.asarray(rows), population)
 
 
 @eqx.filter_jit
-def _learn(
-    estimator: Any, state: PyTree, rows: Any, novelty: Any, numbers: Any, key: Any
-) -> PyTree:
-    generation = make_initial_generation(
-        _as_population_with_padding_failed(rows, numbers)._replace(novelty=novelty)
-    )
+def _learn(estimator: Any, state: Any, rows: Any, novelty: Any, numbers: Any, key: Any) -> PyTree:
+    population = _as_population_with_padding_failed(rows, numbers)._replace(novelty=novelty)
+    generation = make_initial_generation(population)
     return update_estimator(estimator, state, generation, jax.random.fold_in(key, numbers[1]))

@@ -10,9 +10,7 @@ from brns.interoperation.novelty import Novelty
 try:
     from ribs.archives import ArchiveBase
 except ImportError:
-    raise ImportError(
-        "brns.interoperation.pyribs needs pyribs: pip install 'brns[peers]'"
-    ) from None
+    raise ImportError("NoveltyArchive needs pyribs: pip install 'brns[peers]'") from None
 
 
 class NoveltyArchive(ArchiveBase):
@@ -57,9 +55,7 @@ class NoveltyArchive(ArchiveBase):
     def __len__(self) -> int:
         return 0 if self._last is None else len(self._last["solution"])
 
-    def add(
-        self, solution: Any, objective: Any, measures: Any, **fields: Any
-    ) -> dict[str, np.ndarray]:
+    def add(self, solution: Any, objective: Any, measures: Any, **_: Any) -> dict[str, np.ndarray]:
         """The novelty of each solution among its batch and all that was learned before.
 
         Args:

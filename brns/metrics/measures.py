@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.metrics import coverage, cycling, dynamics, paths, saturation
-from brns.metrics.recorded import Record, read_valid_column_by_generation
+from brns.metrics.recorded import Record, count_evaluations, read_valid_column_by_generation
 
 
 class Measure(NamedTuple):
@@ -45,10 +45,7 @@ MEASURES = {
     "evaluations": Measure(
         "Evaluations",
         "individuals that the task was asked about, the founders included",
-        lambda record: (
-            sum(record.column("offspring.id", [g]).size for g in record.generations)
-            + sum(failure.generation == 0 for failure in record.failures)
-        ),
+        lambda record: count_evaluations(record)[-1],
     ),
     "failed": Measure(
         "Failed",

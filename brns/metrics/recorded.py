@@ -67,6 +67,13 @@ def read_valid_column_by_generation(record: Record, column: str) -> list[np.ndar
     return rows
 
 
+def count_evaluations(record: Record) -> np.ndarray:
+    """Individuals that the task was asked about until each generation, the founders included."""
+    numbers = [record.column("offspring.id", [g]).size for g in record.generations]
+    numbers[0] += sum(failure.generation == 0 for failure in record.failures)
+    return np.cumsum(numbers)
+
+
 PLAIN = tuple(column for column in Population._fields if column != "genotype")
 """the columns of individuals that are stored of everybody"""
 

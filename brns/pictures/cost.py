@@ -14,15 +14,9 @@ from brns.estimators.archive import Archive
 
 
 class NoveltyStep:
-    """A generation of novelty a call, of new individuals: all are scored, then the estimator
-    learns from them.
-
-    Args:
-        estimator: an archive is full from the start, of uniform entries.
-        d: dimensions of behaviors, which are uniform.
-        individuals: parents and offspring together.
-        entries: of an archive, if it is not full.
-        ready: compile it now, or in the first call.
+    """A generation of novelty a call, of new uniform individuals in d dimensions, half of them
+    parents: all are scored, then the estimator learns from them. An archive has uniform `entries`,
+    by default all that it can; it is compiled now (`ready`), or in the first call.
     """
 
     def __init__(
@@ -69,9 +63,8 @@ class NoveltyStep:
 
 def _score_and_learn(estimator: NoveltyEstimator, state: Any, halves: Any, key: Any) -> Any:
     parents, offspring = halves
-    everyone = concatenate_populations(
-        parents, offspring
-    )  # as in a search: the compiler shares the same work
+    # As in a search: the compiler shares the same work.
+    everyone = concatenate_populations(parents, offspring)
     novelty = estimator.score(state, everyone.descriptor, everyone)
     return estimator.update(state, Generation(parents, offspring, parents), key), novelty
 

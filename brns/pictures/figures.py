@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brns.metrics.recorded import require_states
-from brns.pictures import gather_maps, paint_curves, paint_maps
+from brns.pictures import gather_maps, paint_curves, paint_maps, style
 from brns.pictures.lines import label_line_ends_if_room
 from brns.pictures.paint_curves import Over
 from brns.pictures.records import (
@@ -17,17 +17,10 @@ from brns.pictures.records import (
     label_method,
     pick_evenly,
 )
-from brns.pictures.style import (
-    WIDTHS,
-    Width,
-    add_legend_below,
-    make_figure,
-    prepend_to_title,
-    use_figure_style,
-)
+from brns.pictures.style import Width
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
 from brns.runs.record import Record
-from brns.settings.parts import suggest_name
+from brns.settings.parts import check_name
 
 Panel = tuple[str, Any]
 """the label of a part of a figure, and what was gathered for it"""
@@ -49,8 +42,8 @@ def overview(record: Runs) -> Figure:
     records = [record] if isinstance(record, Record) else list(record)
     if not records:
         raise ValueError("an overview needs a run; got none")
-    with use_figure_style():
-        figure = make_figure(12.4, 5.6 * len(records) + 0.4)
+    with style.use_figure_style():
+        figure = style.make_figure(12.4, 5.6 * len(records) + 0.4)
         axes = figure.subplots(len(records), 2, squeeze=False)
         for (left, right), each in zip(axes, records, strict=True):
             paint_maps.paint_behaviors(gather_maps.gather_behaviors(each), left)
@@ -58,8 +51,8 @@ def overview(record: Runs) -> Figure:
                 paint_maps.paint_novelty_map(gather_maps.gather_novelty_map(each), right)
             else:
                 paint_maps.paint_population(gather_maps.gather_population(each), right)
-            prepend_to_title(left, f"{label_method(each)}, seed {each.seed}")
-        add_legend_below(figure, columns=8)
+            style.prepend_to_title(left, f"{label_method(each)}, seed {each.seed}")
+        style.add_legend_below(figure, columns=8)
     return figure
 
 
@@ -94,8 +87,8 @@ def draw(
         ValueError: for an unknown name, for options that the figure does not have, and where it
             cannot be drawn of these runs.
     """
-    if width is not None and width not in WIDTHS:
-        raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
+    if width is not None and width not in style.WIDTHS:
+        raise ValueError(f"width is one of {', '.join(style.WIDTHS)}, or none; got {width!r}")
     return prepare_figure(name, records, over=over, last=ax is not None, **options).draw(ax, width)
 
 
@@ -156,18 +149,17 @@ class Prepared(NamedTuple):
         rows = [[panel] for panel in panels] if width == "column" else self.rows
         across = max(map(len, rows))
         inches, ratio = (5.4, 0.87) if self.picture.shows_maps else (5.6, 0.625)
-        total = WIDTHS[width] if width else inches * across
-        with use_figure_style(width):
-            figure = make_figure(
-                total, ratio * total / across * len(rows) + (0.1 if width else 0.3)
-            )
+        total = style.WIDTHS[width] if width else inches * across
+        with style.use_figure_style(width):
+            height = ratio * total / across * len(rows) + (0.1 if width else 0.3)
+            figure = style.make_figure(total, height)
             for row, line in enumerate(rows):
                 for column, (label, gathered) in enumerate(line):
                     place = figure.add_subplot(len(rows), across, row * across + column + 1)
                     self.picture.paint(gathered, place, **how)
-                    prepend_to_title(place, label)
+                    style.prepend_to_title(place, label)
             if self.picture.panels != "one" or not label_line_ends_if_room(figure.axes[0]):
-                add_legend_below(figure)
+                style.add_legend_below(figure)
         return figure
 
 
@@ -177,11 +169,7 @@ def prepare_figure(
     """Gather what a figure shows; of several states the `last` alone. The rest is as in `draw`."""
     settings = AS_IN_THE_PAPER.get(name, {})
     name = PAPER.get(name, name)
-    if name not in FIGURES:
-        names = [*FIGURES, *sorted(PAPER)]
-        raise ValueError(
-            f"a figure is one of {', '.join(names)}; got {name!r}{suggest_name(name, names)}"
-        )
+    check_name("a figure", name, [*FIGURES, *sorted(PAPER)])
     options = {option: value for option, value in options.items() if value is not None}
     names = {*options} if over == "generations" else {*options, "over"}
     for option in sorted(names - set(FIGURES[name].options)):

@@ -3,6 +3,7 @@
 `paint_curves` draws it. The `rows` of each, one a value, are those of `brns figure --data`.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -13,7 +14,7 @@ from jaxtyping import Float, Int
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as score_elites
-from brns.metrics.recorded import require_states
+from brns.metrics.recorded import count_evaluations, require_states
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.pictures.records import (
     Runs,
@@ -141,9 +142,7 @@ def _format_cells(cells: Sequence[int]) -> str:
 def gather_qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     """The QD score above the least fitness that any of the runs met."""
     groups = group_by_method(records)
-    least = find_least_fitness(
-        [record for runs in groups.values() for record in runs], "a QD score"
-    )
+    least = find_least_fitness(itertools.chain.from_iterable(groups.values()), "a QD score")
     statistic = partial(score_elites, shape=shape, offset=least)
     quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
     return _gather_curves(groups, statistic, quantity)
@@ -151,53 +150,42 @@ def gather_qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
 
 def gather_survivors_parent_distance(records: Runs) -> Curves:
     """The mean distance of survivors to their parents."""
-    quantity = "distance to the parent in behavior space"
-    return _gather_curves(
-        group_by_method(records), dynamics.survivors_parent_distance_of_record, quantity
-    )
+    groups, statistic = group_by_method(records), dynamics.survivors_parent_distance_of_record
+    return _gather_curves(groups, statistic, "distance to the parent in behavior space")
 
 
 def gather_survivors_age(records: Runs) -> Curves:
     """The mean age of survivors."""
-    return _gather_curves(
-        group_by_method(records), dynamics.survivors_age_of_record, "age (generations)"
-    )
+    statistic = dynamics.survivors_age_of_record
+    return _gather_curves(group_by_method(records), statistic, "age (generations)")
 
 
 def gather_archive_or_novelty_uniformity(records: Runs) -> Curves:
     """The distance to uniform of archives, or of novelty, in the generations kept."""
-    quantity = "Jensen–Shannon distance to uniform"
+    groups, quantity = group_by_method(records), "Jensen–Shannon distance to uniform"
     statistic = distance_to_uniform_of_archive_or_novelty
-    curves = _gather_curves(
-        group_by_method(records), statistic, quantity, lambda run: run.generations_with_states
-    )
+    curves = _gather_curves(groups, statistic, quantity, lambda run: run.generations_with_states)
     return curves._replace(most=1.0)
 
 
-def gather_eta(records: Runs) -> Curves:
-    """η of the generations kept, but for the last."""
-    return _gather_cycling(records, "eta", "η(i)")._replace(reference=1.0)
+def gather_cycling(records: Runs, *, name: str, quantity: str, **bounds: Any) -> Curves:
+    """η or κ of the generations kept, but for the last."""
 
-
-def gather_kappa(records: Runs) -> Curves:
-    """κ of the generations kept, but for the last."""
-    return _gather_cycling(records, "kappa", "κ(i) (generations)")
-
-
-def gather_kappa_share(records: Runs) -> Curves:
-    """κ divided by the number of kept generations after i."""
-    return _gather_cycling(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
-
-
-def _gather_cycling(records: Runs, name: str, quantity: str) -> Curves:
     def statistic(record: Record) -> np.ndarray:
         return getattr(cycling.cycling_of_record(record), name)
 
     groups = group_by_method(records)
     values = _gather_curves(
-        groups, statistic, quantity, lambda record: record.generations_with_states[:-1]
+        groups, statistic, quantity, lambda run: run.generations_with_states[:-1]
     )
-    return values._replace(generation="generation i")
+    return values._replace(generation="generation i", **bounds)
+
+
+gather_eta = partial(gather_cycling, name="eta", quantity="η(i)", reference=1.0)
+gather_kappa = partial(gather_cycling, name="kappa", quantity="κ(i) (generations)")
+gather_kappa_share = partial(
+    gather_cycling, name="kappa_share", quantity="κ(i) per later generation", most=1.0
+)
 
 
 def _gather_curves(
@@ -213,9 +201,8 @@ def _gather_curves(
         rows = [statistic(record)[np.isin(at(record), generations)] for record in runs]
         values = np.array(rows, np.float64)
         if len(generations) < 2 or not np.isfinite(values).any():
-            raise ValueError(
-                f"a curve needs values of 2 generations or more; {runs[0].path} has too few"
-            )
+            few = f"{runs[0].path} has too few"
+            raise ValueError(f"a curve needs values of 2 generations or more; {few}")
         series.append(_make_series(label, runs, generations, values))
     return Curves(quantity, tuple(series))
 
@@ -228,9 +215,7 @@ def _make_series(
     label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
 ) -> Series:
     at = np.array(generations, int)
-    spent = np.mean(
-        [record.to_dataframe()["evaluations"].to_numpy()[at] for record in runs], axis=0
-    )
+    spent = np.mean([count_evaluations(record)[at] for record in runs], axis=0)
     seeds = tuple(record.seed for record in runs)
     return Series(label, seeds, at, spent.round().astype(int), values)
 
@@ -257,9 +242,7 @@ def gather_signature_spread_by_term(records: Runs) -> Bars:
     seeds, spreads = [], []
     for runs in groups.values():
         seeds.append(tuple(record.seed for record in runs))
-        spreads.append(
-            np.stack([paths.signature_spread_by_term_of_record(record) for record in runs])
-        )
+        spreads.append(np.stack([*map(paths.signature_spread_by_term_of_record, runs)]))
     quantity = "standard deviation of all paths"
     return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
 
@@ -272,7 +255,6 @@ def time_estimators_by_dimension(records: Runs) -> Costs:
         estimator = runs[0].search.estimator
         for d in show_progress_of(DIMENSIONS, "Timing", len(DIMENSIONS)):
             step = NoveltyStep(estimator, d, INDIVIDUALS)
-            ms.append(
-                np.median([measure_cpu_and_wall_milliseconds(step).cpu for _ in range(REPEATS)])
-            )
+            times = [measure_cpu_and_wall_milliseconds(step).cpu for _ in range(REPEATS)]
+            ms.append(np.median(times))
     return Costs(DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))

@@ -138,12 +138,11 @@ def _to_rows_of_cells(
 
 def gather_behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
-    names = ("descriptor", "born", "solved")
-    descriptor, born, solved = (
-        np.concatenate(read_valid_column_by_generation(record, name)) for name in names
-    )
-    paths = _simulate_solution_paths(record) if solved.any() else ()
-    return Behaviors(find_scene(record), descriptor, born, solved, paths)
+    columns = []
+    for name in ("descriptor", "born", "solved"):
+        columns.append(np.concatenate(read_valid_column_by_generation(record, name)))
+    paths = _simulate_solution_paths(record) if columns[-1].any() else ()
+    return Behaviors(find_scene(record), *columns, paths)
 
 
 def _simulate_solution_paths(record: Record) -> tuple[np.ndarray, ...]:

@@ -27,20 +27,11 @@ class Line(NamedTuple):
     look: Look
 
 
-class Bands(NamedTuple):
-    """What several seeds become."""
-
-    middles: list[Float[np.ndarray, "3 _"]]
-    """of each group the middle, the lower and the upper end"""
-    words: str
-    """what they are; empty for single seeds"""
-
-
 def compute_and_describe_bands(
     groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False, most: float | None = None
-) -> Bands:
-    """The mean over seeds, rows of each group, and one standard deviation (over n - 1) to either
-    side.
+) -> tuple[list[Float[np.ndarray, "3 _"]], str]:
+    """The mean over seeds, rows of each group, with one standard deviation (over n - 1) to either
+    side: middle, lower and upper end; and what these are in words, none for single seeds.
 
     All groups have their median and quartiles where the deviation would reach below 0 in a group
     without values below 0, or above the most that there can be; and where these are asked for, as a
@@ -57,30 +48,30 @@ def compute_and_describe_bands(
         for band, values in zip(deviations, groups, strict=True)
     )
     if not several:
-        return Bands(deviations, "")
+        return deviations, ""
     numbers = {len(values) for values in groups}
     seeds = f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
     if beyond or quartiles:
         with warnings.catch_warnings(action="ignore"):  # of columns that have no value
             ends = [np.nanquantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
-        return Bands(ends, f"median and quartiles, {seeds}")
-    return Bands(deviations, f"mean ± deviation, {seeds}")
+        return ends, f"median and quartiles, {seeds}"
+    return deviations, f"mean ± deviation, {seeds}"
 
 
 def draw_lines_and_describe_bands(
     ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
 ) -> str:
     """Draw lines with their bands; what these are in words the axis has to say."""
-    drawn = compute_and_describe_bands([line.values for line in lines], quartiles, most)
-    for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
+    bands, words = compute_and_describe_bands([line.values for line in lines], quartiles, most)
+    for place, (line, band) in enumerate(zip(lines, bands, strict=True)):
         draw_line_with_band(ax, line.label, line.x, band, line.look, place / len(lines))
-    return drawn.words
+    return words
 
 
 def draw_line_with_band(
     ax: Axes,
     label: str,
-    x: Sequence[float | int],
+    x: Sequence[float],
     band: Float[np.ndarray, "3 x"],
     look: Look,
     place: float = 0.0,

@@ -18,15 +18,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from brns.metrics.recorded import read_all_evaluated
-from brns.pictures import gather_maps
+from brns.pictures import gather_maps, records
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
-from brns.pictures.records import (
-    can_draw_novelty_map,
-    find_latest_generations_with_states,
-    find_scene,
-    label_method,
-    pick_evenly,
-)
 from brns.pictures.style import add_legend_below, prepend_to_title, use_figure_style
 from brns.runs.files import make_file_atomically
 from brns.runs.progress import show_progress_of
@@ -55,9 +48,8 @@ def write_movie(record: Record, out: str | os.PathLike) -> Path:
     Raises:
         ValueError: for the founders alone, another suffix, or an .mp4 without ffmpeg.
     """
-    pictures = show_progress_of(
-        iterate_frames(record), "Drawing", min(len(record.generations), MOST_FRAMES)
-    )
+    frames, number = iterate_frames(record), min(len(record.generations), MOST_FRAMES)
+    pictures = show_progress_of(frames, "Drawing", number)
     return _save(Path(out), pictures, FRAMES_PER_SECOND, same_colors=True)
 
 
@@ -96,7 +88,7 @@ def find_genotype_by_id_or_best(record: Record, individual: int | Literal["best"
     columns = read_all_evaluated(record, ("born", "descriptor", "fitness", "failed"))
     born = columns["born"]
     if individual == "best":
-        world = find_scene(record)
+        world = records.find_scene(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
         places = world.project_to_plane(columns["descriptor"])
         reach = np.linalg.norm(places - middle, axis=1)
@@ -121,18 +113,16 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
     """
     if not record.last_generation:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
-    moments = pick_evenly(0, record.last_generation, MOST_FRAMES)
-    states = (
-        find_latest_generations_with_states(record, moments)
-        if can_draw_novelty_map(record)
-        else [None] * len(moments)
-    )
+    moments = records.pick_evenly(0, record.last_generation, MOST_FRAMES)
+    states: list[int | None] = [None] * len(moments)
+    if records.can_draw_novelty_map(record):
+        states = records.find_latest_generations_with_states(record, moments)
     with use_figure_style():
         # Numbers beside the bar get longer from frame to frame.
         layout = ConstrainedLayoutEngine(w_pad=0.25)
         figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
         ax = figure.subplots()
-    canvas, name = FigureCanvasAgg(figure), label_method(record)
+    canvas, name = FigureCanvasAgg(figure), records.label_method(record)
     novelty = None
     for now, state in zip(moments, states, strict=True):
         living = gather_maps.gather_population(record, now)
@@ -144,9 +134,8 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
                 paint_population(living, ax)
             else:
                 paint_novelty_map(novelty._replace(living=living), ax)
-            prepend_to_title(
-                ax, f"{name}, seed {record.seed}, generation {now} of {record.last_generation}"
-            )
+            title = f"{name}, seed {record.seed}, generation {now} of {record.last_generation}"
+            prepend_to_title(ax, title)
             if not figure.legends:
                 add_legend_below(figure)
             canvas.draw()
@@ -155,10 +144,7 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
 
 
 def _save(
-    out: Path,
-    pictures: Iterable[np.ndarray],
-    frames_per_second: float,
-    same_colors: bool = False,
+    out: Path, pictures: Iterable[np.ndarray], per_second: float, same_colors: bool = False
 ) -> Path:
     if out.suffix not in (".gif", ".mp4"):
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
@@ -166,9 +152,9 @@ def _save(
         raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
     with make_file_atomically(out) as temporary:
         if out.suffix == ".gif":
-            _write_gif(temporary, iter(pictures), frames_per_second, same_colors)
+            _write_gif(temporary, iter(pictures), per_second, same_colors)
         else:
-            _write_mp4(temporary, iter(pictures), frames_per_second)
+            _write_mp4(temporary, iter(pictures), per_second)
     return out
 
 

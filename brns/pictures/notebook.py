@@ -4,8 +4,7 @@ import html
 from collections.abc import Sequence
 
 from brns.formatting import format_number
-from brns.metrics.coverage import choose_grid_shape_or_none
-from brns.metrics.measures import MEASURES
+from brns.metrics.measures import MEASURES, summarize_run
 from brns.pictures import gather_maps
 from brns.pictures.paint_maps import paint_behaviors
 from brns.pictures.records import label_method
@@ -23,25 +22,17 @@ LISTED = 50
 
 def format_records_table(records: Sequence[Record]) -> str:
     """Records as a table of HTML, a row for each of the first 50; of a few with pictures."""
-
-    def has_any(name: str) -> bool:
-        return any(_has_measure(record, name) for record in records)
-
-    measures = [name for name in SHOWN if has_any(name)]
+    rows = [summarize_run(each, without=MEASURES.keys() - {*SHOWN}) for each in records[:LISTED]]
+    there = set().union(*rows)
+    measures = [name for name in SHOWN if name in there]
     pictured = len(records) <= PICTURES
     titles = [MEASURES[name].title for name in measures]
     lines = [_make_row("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
-    for record in records[:LISTED]:
-        planned = (
-            f" of {record.planned_generations}"
-            if record.last_generation < record.planned_generations
-            else ""
-        )
+    for record, row in zip(records, rows, strict=False):
+        last, planned = record.last_generation, record.planned_generations
         words = [f"{record.metadata.world}, {label_method(record)}", f"{record.seed}"]
-        words.append(f"{record.last_generation}{planned}")
-        for name in measures:
-            value = MEASURES[name].function(record) if _has_measure(record, name) else None
-            words.append(format_number(None if value is None else float(value)))
+        words.append(f"{last} of {planned}" if last < planned else f"{last}")
+        words += [format_number(row.get(name)) for name in measures]
         lines.append(_make_row("td", words, _render_behaviors_html(record) if pictured else None))
     more = len(records) - LISTED
     return f"<table>{''.join(lines)}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
@@ -53,13 +44,6 @@ def _make_row(tag: str, words: Sequence[str], picture: str | None) -> str:
     cells += map(html.escape, words)
     inner = "".join(f"<{tag}>{cell}</{tag}>" for cell in cells)
     return f"<tr>{inner}</tr>"
-
-
-def _has_measure(record: Record, name: str) -> bool:
-    return (
-        MEASURES[name].needs != "grid"
-        or choose_grid_shape_or_none(record.behavior_space) is not None
-    )
 
 
 def _render_behaviors_html(record: Record) -> str:

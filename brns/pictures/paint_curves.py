@@ -18,10 +18,7 @@ Over = Literal["generations", "evaluations"]
 
 
 def paint_curves(
-    curves: Curves,
-    ax: Axes,
-    looks: Mapping[str, Look] | None = None,
-    over: Over = "generations",
+    curves: Curves, ax: Axes, looks: Mapping[str, Look] | None = None, over: Over = "generations"
 ) -> None:
     """Draw lines with their bands, and rows of Q above 0 on a logarithmic axis, with quartiles."""
     logarithmic = curves.column == "row" and all((line.values > 0).all() for line in curves.series)
@@ -95,9 +92,8 @@ def paint_costs_by_dimension(costs: Costs, ax: Axes) -> None:
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
     half = INDIVIDUALS // 2
     ax.set_xlabel("dimensions of behavior")
-    ax.set_ylabel(
-        style.wrap_texts_to_panel_height(ax, f"CPU time per generation of {half} + {half} (ms)")
-    )
+    text = f"CPU time per generation of {half} + {half} (ms)"
+    ax.set_ylabel(style.wrap_texts_to_panel_height(ax, text))
     _make_y_axis_logarithmic(ax)
 
 

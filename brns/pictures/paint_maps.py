@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
@@ -12,6 +11,7 @@ from matplotlib.patheffects import withStroke
 
 from brns.pictures import style
 from brns.pictures.gather_maps import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
+from brns.pictures.records import pick_evenly
 from brns.pictures.scenes import format_count_outside, prepend_start_to_paths
 from brns.pictures.style import add_colorbar, compute_size_factor, make_rank_norm
 from brns.tasks.scene import Scene
@@ -24,10 +24,9 @@ MOST_PATHS = 1500
 
 def paint_behaviors(data: Behaviors, ax: Axes) -> None:
     world, number, solved = data.scene, len(data.born), data.solved
-    some = _pick_rows(number, MOST_PATHS if world.paths else number)
-    _draw_world_and_behaviors(
-        ax, world, data.descriptor[some], data.born[some], "generation of birth"
-    )
+    some = pick_evenly(0, number - 1, min(number, MOST_PATHS) if world.paths else number)
+    descriptor, born = data.descriptor[some], data.born[some]
+    _draw_world_and_behaviors(ax, world, descriptor, born, "generation of birth")
     size = compute_size_factor(ax)
     if solved.any():
         x, y = world.project_to_plane(data.descriptor[solved]).T
@@ -45,7 +44,8 @@ def paint_behaviors(data: Behaviors, ax: Axes) -> None:
 def paint_lineage(data: Lineage, ax: Axes) -> None:
     world, size = data.scene, compute_size_factor(ax)
     _draw_world_and_behaviors(ax, world, data.descriptor, data.born, "generation of birth", 30.0)
-    others = world.project_to_plane(data.others[_pick_rows(len(data.others), MOST_PATHS)])
+    some = pick_evenly(0, len(data.others) - 1, min(len(data.others), MOST_PATHS))
+    others = world.project_to_plane(data.others[some])
     faint: Any = {"s": 7 * size**2, "lw": 0, "color": style.WALL, "alpha": 0.25}
     ax.scatter(*others.T, label="evaluated", zorder=0.5, rasterized=True, **faint)
     x, y = world.project_to_plane(data.descriptor).T
@@ -103,11 +103,6 @@ def paint_population(data: Living, ax: Axes) -> None:
     ax.set_title(f"population of generation {data.generation}{outside}")
 
 
-def _pick_rows(number: int, most: int) -> Int[np.ndarray, " n"]:
-    """So many rows, or the most, evenly spread."""
-    return np.linspace(0, number - 1, min(number, most)).astype(int)
-
-
 def _make_imshow_options(extent: tuple[Any, ...]) -> dict[str, Any]:
     """How `imshow` draws cells whose first row is the lowest."""
     return {"origin": "lower", "extent": extent, "interpolation": "nearest"}
@@ -141,26 +136,17 @@ def draw_world(ax: Axes, world: Scene) -> None:
 
 
 def _draw_world_and_behaviors(
-    ax: Axes,
-    world: Scene,
-    behaviors: Float[np.ndarray, "n d"],
-    generations: Int[np.ndarray, " n"],
-    label: str,
-    area: float = 7.0,
+    ax: Axes, world: Scene, behaviors: np.ndarray, births: np.ndarray, label: str, area: float = 7.0
 ) -> None:
     if world.paths:
         look: Any = {"cmap": style.TIME, "lw": 0.6, "alpha": 0.7}
-        artist: Any = _draw_paths(ax, world, behaviors, generations, **look)
+        artist: Any = _draw_paths(ax, world, behaviors, births, **look)
     else:
         x, y = world.project_to_plane(behaviors).T
-        dot: Any = {
-            "s": area * compute_size_factor(ax) ** 2,
-            "lw": 0,
-            "alpha": 0.9,
-            "rasterized": True,
-        }
-        artist = ax.scatter(x, y, c=generations, cmap=style.TIME, **dot)
-    artist.set_clim(0, max(generations.max(), 1))
+        dot: Any = {"lw": 0, "alpha": 0.9, "rasterized": True}
+        size = area * compute_size_factor(ax) ** 2
+        artist = ax.scatter(x, y, size, births, cmap=style.TIME, **dot)
+    artist.set_clim(0, max(births.max(), 1))
     add_colorbar(ax, artist, label).ax.locator_params("y", integer=True)
     draw_world(ax, world)
 

@@ -158,10 +158,9 @@ def read_archive_entries(record: Record, generation: int) -> tuple[np.ndarray, n
 
 def find_least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
-    fitness = [
-        np.concatenate(read_valid_column_by_generation(record, "fitness")) for record in records
-    ]
-    least, most = min(map(np.min, fitness)), max(map(np.max, fitness))
+    found = (read_valid_column_by_generation(record, "fitness") for record in records)
+    fitness = np.concatenate(list(itertools.chain.from_iterable(found)))
+    least, most = fitness.min(), fitness.max()
     if least == most:
         raise ValueError(f"{what} needs a task with fitness, and every individual has {least:g}")
     return float(least)
@@ -176,10 +175,8 @@ def distance_to_uniform_of_archive_or_novelty(record: Record) -> np.ndarray:
         entries = read_archive_entries(record, generation)
         if entries is None:
             return uniformities.grid_novelty_distance_to_uniform_of_record(record, cells)
-        points, _ = entries
-        distances.append(
-            uniformities.distance_to_uniform_of_points(points, space, cells)
-            if len(points)
-            else np.nan
-        )
+        points, distance = entries[0], np.nan
+        if len(points):
+            distance = uniformities.distance_to_uniform_of_points(points, space, cells)
+        distances.append(distance)
     return np.array(distances)

@@ -201,9 +201,7 @@ FIGURES: dict[str, Picture] = {
         options=("shape", "over"),
     ),
 }
-PAPER: dict[str, str] = {
-    number: name for name, figure in FIGURES.items() for number in figure.paper
-}
+PAPER = {number: name for name, figure in FIGURES.items() for number in figure.paper}
 """the figures by their numbers in the paper"""
 AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
 """options of figures that are asked for by their number"""

@@ -8,9 +8,9 @@ import numpy as np
 
 from brns.checks.generations import check_state_not_nan
 from brns.core import Generation
-from brns.core.population import make_initial_generation
+from brns.core.population import flatten_by_name, make_initial_generation
 from brns.runs import metadata, remaking
-from brns.runs.arrays import flatten_by_name, to_structured_array
+from brns.runs.arrays import to_structured_array
 from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
 from brns.runs.seeds import copy_to_host
@@ -36,14 +36,8 @@ class SavedGeneration(NamedTuple):
 
 
 class ActiveRun:
-    """A run that goes on.
-
-    Args:
-        record: what is stored of it.
-        search: the experiment, as evaluations leave it.
-        state: of the search.
-        total: how many generations there shall be in all.
-        stored: the generation of the newest state that is stored; -1 for none.
+    """A run that goes on to `total` generations, with its search as evaluations leave it; the
+    newest state that is stored is of generation `stored`, -1 for none.
     """
 
     def __init__(
@@ -65,7 +59,7 @@ class ActiveRun:
         failed: np.ndarray,
     ) -> "ActiveRun":
         """A new run, of which the founders are stored, with the genotypes of those who `failed`."""
-        store.make_run_folder()
+        store.make_folder()
         metadata.write_metadata(store, facts)
         record = Record(store)
         record.search = search
@@ -111,9 +105,8 @@ class ActiveRun:
 
     def make_saved_founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
-        return self._copy_as_saved_generation(
-            0, make_initial_generation(copy_to_host(self.state.population))
-        )
+        founders = make_initial_generation(copy_to_host(self.state.population))
+        return self._copy_as_saved_generation(0, founders)
 
     def save_generation_and_progress(
         self, state: SearchState, generation: Generation
@@ -127,12 +120,8 @@ class ActiveRun:
         self._write_failures(number, ids, genotypes)
         check_generation(self.search, number, generation)
         self._write_generation(state, generation, len(ids))
-        tables = {
-            "offspring": offspring._asdict(),
-            "survivors": generation.survivors._asdict(),
-            "failed": len(ids),
-        }
-        self.row = self.rows.summarize_generation(number, tables)
+        whose = {who: getattr(generation, who)._asdict() for who in ("offspring", "survivors")}
+        self.row = self.rows.summarize_generation(number, whose | {"failed": len(ids)})
         self.record.store.write_rows([self.row])
         return self._copy_as_saved_generation(number, generation)
 
@@ -143,9 +132,8 @@ class ActiveRun:
         record, number = self.record, int(state.generation)
         check_state_not_nan(number, state.estimator)
         record.store.sync_generations(range(self.stored + 1, number + 1))
-        record.write(
-            "states", number, flatten_by_name(compact_estimator_state(self.search, state.estimator))
-        )
+        stored = compact_estimator_state(self.search, state.estimator)
+        record.write("states", number, flatten_by_name(stored))
         if self.stored % record.checkpoint_every:
             record.store.remove("states", self.stored)
         self.stored = number
@@ -169,7 +157,8 @@ class ActiveRun:
     def _summarize_stored_generations(self) -> None:
         """The rows of all generations that are stored, from 0 on."""
         for number in range(self.number + 1):
-            tables = self.record.arrays("generations", number, self.rows.tables)
+            names = ("offspring", "survivors", "failed")
+            tables = self.record.arrays("generations", number, names)
             self.past_rows.append(self.rows.summarize_generation(number, tables))
         self.row = self.past_rows[-1]
 
@@ -180,10 +169,9 @@ class ActiveRun:
 
     def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
         number = int(state.generation)
-        tables = {
-            who: to_structured_array(getattr(generation, who), names)
-            for who, names in TABLES.items()
-        }
+        tables = {}
+        for who, names in TABLES.items():
+            tables[who] = to_structured_array(getattr(generation, who), names)
         survived = np.isin(tables["offspring"]["id"], tables["survivors"]["id"])
         lasting = survived | tables["offspring"]["solved"]
         space, stored = self.search.task.genotype_space, self.record.metadata.genotypes

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from brns.core.population import flatten_by_name
 from brns.runs.files import RecordError, write_bytes
 
 SEAL = "seal"
@@ -49,12 +50,6 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool 
     content = io.BytesIO()  # zipfile's many small writes cost more at a file
     np.savez(content, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
     write_bytes(path, content.getvalue(), synced)
-
-
-def flatten_by_name(tree: Any) -> dict[str, Any]:
-    """Every leaf of a tree by its path, such as `estimator.predictor.layers[0].weight`."""
-    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
 def restore_tree(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:

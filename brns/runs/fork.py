@@ -4,19 +4,13 @@ import dataclasses
 import os
 from typing import SupportsIndex
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from brns.runs import metadata
+from brns.checks.parts import require_integer
+from brns.runs import metadata, paths
 from brns.runs.active import ActiveRun
 from brns.runs.files import RecordError
-from brns.runs.paths import (
-    check_output_folder,
-    make_directory_atomically,
-    require_integer,
-    resolve_output_folder,
-)
 from brns.runs.provenance import read_sources
 from brns.runs.record import Record
 from brns.runs.remaking import GENOTYPE, is_exactly_reproducible, warn_unless_exact
@@ -65,23 +59,19 @@ def fork(
             sizes of population and offspring or the founders, or where genotypes lie outside.
     """
     source = run if isinstance(run, Record) else Record(run)
-    out, at = resolve_output_folder(out), require_integer("at", at, 0)
+    out, at = paths.resolve_output_folder(out), require_integer("at", at, 0)
     search = search or source.search
     total = require_integer(
         "generations", source.planned_generations if generations is None else generations, at + 1
     )
     before, after = source.experiment, part_to_json(search)
     changed = source.find_different_settings(search)
-    for name in SHARED:
-        if before[name] != after[name]:
-            raise ValueError(
-                f"a fork cannot change {name}: {run} has {before[name]!r}; got {after[name]!r}"
-            )
-    if not eqx.tree_equal(source.behavior_space, search.task.behavior_space):
-        raise ValueError(
-            f"a fork cannot change the space of behaviors: {run} has "
-            f"{part_to_json(source.behavior_space)}; got {part_to_json(search.task.behavior_space)}"
-        )
+    spaces = (source.behavior_space, search.task.behavior_space)
+    fixed = [(name, before[name], after[name]) for name in SHARED]
+    fixed.append(("the space of behaviors", *map(part_to_json, spaces)))
+    for what, was, now in fixed:
+        if was != now:
+            raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
     genes, length = search.task.genotype_space.dimension, state.population.genotype.shape[1]
     if genes != length:
@@ -110,8 +100,8 @@ def fork(
     facts.forked = metadata.Forked(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed
     )
-    check_output_folder(out)
-    with make_directory_atomically(out) as folder:
+    paths.check_output_folder(out)
+    with paths.make_directory_atomically(out) as folder:
         store = Store(folder)
         metadata.write_metadata(store, facts)
         copy = Record(store, search)

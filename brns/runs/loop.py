@@ -9,27 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, SupportsIndex, get_args
 
+from brns.checks.parts import require_integer
 from brns.formatting import escape_control
 from brns.metrics.saturation import saturated
-from brns.runs import compilation_cache, metadata
+from brns.runs import compilation_cache, metadata, opening, paths
 from brns.runs.active import ActiveRun, SavedGeneration
 from brns.runs.files import RecordError
-from brns.runs.opening import (
-    WRITERS,
-    begin_in_directory,
-    check_and_record_code_edits,
-    check_same_arguments,
-    reopen,
-)
-from brns.runs.paths import (
-    Seeds,
-    check_output_folder,
-    expand_home,
-    make_temporary_folder,
-    require_integer,
-    resolve_output_folder,
-    resolve_seeds,
-)
+from brns.runs.paths import Seeds
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep
@@ -159,8 +145,8 @@ def resume(
         RecordError: where the run is another experiment's or code's, is damaged,
             or is one seed of a batch.
     """
-    path = expand_home(path)
-    open_runs = functools.partial(reopen, path, search, generations, accept_edits)
+    path = paths.expand_home(path)
+    open_runs = functools.partial(opening.reopen, path, search, generations, accept_edits)
     for _ in _open_and_iterate_runs_with_bar(open_runs, until, progress):
         pass
     return records(path, search)
@@ -179,8 +165,8 @@ def _prepare_to_begin_or_reopen(
     name: str | None,
 ) -> tuple[Path, OpenRuns]:
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
-    numbers = resolve_seeds(seed, seeds)
-    path = make_temporary_folder() if out is None else resolve_output_folder(out)
+    numbers = paths.resolve_seeds(seed, seeds)
+    path = paths.make_temporary_folder() if out is None else paths.resolve_output_folder(out)
     if not isinstance(search, NoveltySearch):
         raise ValueError(
             f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
@@ -191,12 +177,12 @@ def _prepare_to_begin_or_reopen(
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
     if exist == "resume" and list_run_or_child_runs(path):
-        check_same_arguments(path, records(path), numbers, stride, genotypes)
-        return path, functools.partial(reopen, path, search, total, accept_edits)
-    check_output_folder(path)
+        opening.check_same_arguments(path, records(path), numbers, stride, genotypes)
+        return path, functools.partial(opening.reopen, path, search, total, accept_edits)
+    paths.check_output_folder(path)
     facts = metadata.make_metadata_of_each_seed(search, numbers, total, stride, genotypes, name)
     folders = ["."] if seeds is None else [f"seed{number:04d}" for number in numbers]
-    return path, functools.partial(begin_in_directory, path, folders, search, facts)
+    return path, functools.partial(opening.begin_in_directory, path, folders, search, facts)
 
 
 def _open_and_iterate_runs_with_bar(
@@ -252,7 +238,8 @@ def iterate_generations(
 
 
 def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
-    first, record = runs[0], runs[0].record
+    stored = [run.record for run in runs]
+    first, record = runs[0], stored[0]
     if first.number == 0:
         yield [run.make_saved_founders() for run in runs]
     keys, states = [run.key for run in runs], [run.state for run in runs]
@@ -260,17 +247,15 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
     steps = compute_generations(first.search, keys, states, count, batches)
     saving: list[Future[None]] = []
     begun, edits = time.monotonic(), count_process_edits()
-    with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
+    with contextlib.closing(steps), ThreadPoolExecutor(opening.WRITERS) as writers:
         try:
             for after in steps:
                 if count_process_edits() != edits:  # between this generation and the last, by hand
-                    check_and_record_code_edits([run.record for run in runs], first.number, False)
+                    opening.check_and_record_code_edits(stored, first.number, False)
                     edits = count_process_edits()
-                saved = [
-                    run.save_generation_and_progress(*step)
-                    for run, step in zip(runs, after, strict=True)
-                ]
-                for run, (state, _) in zip(runs, after, strict=True):
+                pairs = list(zip(runs, after, strict=True))
+                saved = [run.save_generation_and_progress(*step) for run, step in pairs]
+                for run, (state, _) in pairs:
                     run.state = state
                 # States are saved meanwhile: at every checkpoint, at least every second,
                 # and when the loop is left.

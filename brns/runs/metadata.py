@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pydantic
 
 from brns.experiments.names import find_names_and_changed_settings
@@ -18,25 +17,24 @@ from brns.runs.remaking import Keep
 from brns.runs.seeds import count_parallel_batches
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
+from brns.settings import edits
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, follow_moved_paths, format_diff
-from brns.settings.edits import (
-    CHANGED_SETTINGS,
-    ignore_evaluation_side_effects,
-    list_evaluation_side_effects,
-)
 from brns.settings.outdated import discard_compiled_if_edited, ignore_setting_side_effects
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
 """what may differ between processes that compute the same bits"""
-STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
 
 
-class Forked(pydantic.BaseModel):
+class Facts(pydantic.BaseModel):
+    """A part of run.json, with no other fields and types than it says."""
+
+    model_config = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
+
+
+class Forked(Facts):
     """Which run a fork was, after which generation, and what was changed."""
-
-    model_config = STRICT
 
     path: str
     id: str
@@ -53,10 +51,8 @@ def format_time_now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat()
 
 
-class Session(pydantic.BaseModel):
+class Session(Facts):
     """The work of one process on a run, which begins now if nothing else is said."""
-
-    model_config = STRICT
 
     after: int
     """the generation that it went on from"""
@@ -75,10 +71,8 @@ class Session(pydantic.BaseModel):
         return {name: both for name, both in changed.items() if name not in ALIKE}
 
 
-class Edit(pydantic.BaseModel):
+class Edit(Facts):
     """A change of the user's own code with which a run went on."""
-
-    model_config = STRICT
 
     after: int
     """the generation that it went on from"""
@@ -86,10 +80,8 @@ class Edit(pydantic.BaseModel):
     """the code until then of what was changed"""
 
 
-class Metadata(pydantic.BaseModel):
+class Metadata(Facts):
     """All that run.json says."""
-
-    model_config = STRICT
 
     format: Literal[12]
     id: str
@@ -147,12 +139,12 @@ class Metadata(pydantic.BaseModel):
     def collect_evaluation_side_effects(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         source, settings = read_sources(search), self.find_different_settings(search)
-        ignore_evaluation_side_effects(self.sources, source)
+        edits.ignore_evaluation_side_effects(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
-        CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
+        edits.CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
         ignore_setting_side_effects(source)
-        return [*settings, *list_evaluation_side_effects(source)]
+        return [*settings, *edits.list_evaluation_side_effects(source)]
 
     def compute_checksum_of_fields(self) -> int:
         """The checksum that it should have."""
@@ -174,26 +166,24 @@ def make_metadata_of_each_seed(
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
     discard_compiled_if_edited(source)
-    settings = sorted(CHANGED_SETTINGS.get(type(unwrap_task(search.task)), ()))
+    settings = sorted(edits.CHANGED_SETTINGS.get(type(unwrap_task(search.task)), ()))
+    changing = [_prefix_of_task(experiment) + name for name in settings]
+    world, estimator, changed = find_names_and_changed_settings(search, name)
     first = Metadata(
         format=12,
         id="",
         experiment=experiment,
-        **find_names_and_changed_settings(search, name)._asdict(),
-        behavior_space={
-            "low": np.asarray(space.low).tolist(),
-            "high": np.asarray(space.high).tolist(),
-        },
+        world=world,
+        estimator=estimator,
+        changed=changed,
+        behavior_space={"low": space.low.tolist(), "high": space.high.tolist()},
         seed=seeds[0],
         seeds=list(seeds),
         seed_batches=count_parallel_batches(search.task, len(seeds)),
         generations=generations,
         checkpoint_every=checkpoint_every,
         genotypes=genotypes,
-        changing=[
-            *(_prefix_of_task(experiment) + name for name in settings),
-            *list_evaluation_side_effects(source),
-        ],
+        changing=[*changing, *edits.list_evaluation_side_effects(source)],
         sources=source.texts,
         **collect_provenance(),
     )
@@ -222,9 +212,8 @@ def read_metadata(store: Store) -> Metadata:
         for fault in error.errors()[:3]:
             place = ".".join(map(str, fault["loc"]))  # none where the whole file is no JSON
             faults.append(f"{place}: {fault['msg']}" if place else fault["msg"])
-        raise RecordError(
-            f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}"
-        ) from None
+        text = f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}"
+        raise RecordError(text) from None
     if metadata.checksum != metadata.compute_checksum_of_fields():
         raise RecordError(f"{file} is damaged: its checksum does not match")
     return metadata
@@ -234,7 +223,6 @@ def describe_fork(metadata: Metadata) -> str:
     """Where a fork comes from, in a sentence; empty for other runs."""
     if (forked := metadata.forked) is None:
         return ""
+    place = f"{forked.path} after generation {forked.generation}"
     changed = format_diff(forked.changed) or "nothing changed"
-    return escape_control(
-        f"Forked from {forked.path} after generation {forked.generation}: {changed}."
-    )
+    return escape_control(f"Forked from {place}: {changed}.")

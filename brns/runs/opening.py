@@ -15,13 +15,13 @@ from typing import SupportsIndex
 import jax
 import numpy as np
 
-from brns.checks.parts import PRNG_SETTINGS
+from brns.checks.parts import PRNG_SETTINGS, require_integer
 from brns.formatting import escape_control
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
 from brns.runs.files import RecordError
 from brns.runs.metadata import Edit
-from brns.runs.paths import make_directory_atomically, require_integer
+from brns.runs.paths import make_directory_atomically
 from brns.runs.provenance import collect_provenance, read_sources
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
@@ -103,11 +103,8 @@ def reopen(
     edited = check_and_record_code_edits(existing, at, accept_edits)
     if total != planned:
         text = f"{path} was begun for {planned} generations and {total} are asked for; "
-        text += (
-            f"it has {at} already, and nothing is computed"
-            if at >= total
-            else f"it goes on from {at} to {total}"
-        )
+        there = f"it has {at} already, and nothing is computed"
+        text += there if at >= total else f"it goes on from {at} to {total}"
         LOG.warning("%s", escape_control(text))
     elsewhere = [record for record in existing if edited or record.made_elsewhere]
     drop_missing_seeds(existing)

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -32,26 +32,14 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[i
         else:
             numbers = [operator.index(seed) + i for i in range(operator.index(seeds))]
     except TypeError:
-        raise ValueError(
-            f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}"
-        ) from None
+        numbers = []
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
     if not numbers or numbers[0] < 0 or numbers[-1] >= 2**32 or len(set(numbers)) < len(numbers):
         raise ValueError(
-            f"a run needs one or more different seeds from 0 to 2**32 - 1; got {numbers}"
+            "a run needs one or more different seeds, whole numbers from 0 to 2**32 - 1; got "
+            f"seed={seed}, seeds={seeds}"
         )
     return numbers
-
-
-def require_integer(name: str, value: Any, least: int = 1) -> int:
-    """A whole number as an integer; a `ValueError` where it is none from `least` on."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
-    return number
 
 
 def resolve_output_folder(out: str | os.PathLike) -> Path:

@@ -30,14 +30,8 @@ class Bar:
     at a terminal or in a notebook.
 
     In a notebook it is the cell's output, and needs no widgets, which rich's own would. Elsewhere
-    nothing is shown. Everywhere the logger `brns` gets a line every half minute.
-
-    Args:
-        title: what is counted, such as `generation`.
-        total: how many there will be, if it is known.
-        summary: the words until the first is done.
-        visible: False shows nothing.
-        temporary: whether what is done ends with Python, unless the user is told where it is.
+    nothing is shown. Everywhere the logger `brns` gets a line every half minute. `summary` is the
+    words until the first is done; of what is `temporary`, gone with Python, it tells the place.
     """
 
     def __init__(

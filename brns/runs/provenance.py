@@ -1,5 +1,6 @@
 """Where numbers come from: the command, the commit, the versions, the machine."""
 
+import contextlib
 import functools
 import json
 import os
@@ -70,13 +71,10 @@ def find_brns_commit_or_version() -> str:
     checkout = Path(__file__).parents[2]
     options = ["--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
     command = ["git", "-C", str(checkout), "describe", *options]
-    try:
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
         if (checkout / ".git").exists():  # a repository further up is somebody else's
-            return subprocess.run(
-                command, capture_output=True, text=True, check=True, timeout=5
-            ).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        pass
+            said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
+            return said.stdout.strip()
     return f"version {metadata.version('brns')}"
 
 
@@ -92,12 +90,11 @@ def describe_device() -> str:
 @functools.cache
 def _find_processor_name() -> str:
     try:
-        with open("/proc/cpuinfo") as stream:
-            return next(
-                line.split(":", 1)[1].strip() for line in stream if line.startswith("model name")
-            )
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return next(iter(names), platform.processor()) or "unknown"
 
 
 def read_sources(search: NoveltySearch) -> UserCode:

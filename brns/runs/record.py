@@ -25,7 +25,7 @@ from brns.runs.files import RecordError
 from brns.runs.paths import expand_home
 from brns.runs.remaking import GENOTYPE
 from brns.runs.rows import Rows
-from brns.runs.states import EstimatorStateReader
+from brns.runs.states import NOTHING, restore_estimator_state
 from brns.runs.store import REPAIR, Kind, Store, list_run_or_child_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_from_json
@@ -78,13 +78,11 @@ class Record:
         self.versions = self.metadata.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # of each generation, if it is to stay
         self.keeps_in_memory = True  # what is read
-        self._states = EstimatorStateReader()
+        self.restored: tuple[Any, int, Any] = NOTHING  # a search, and its state read last
         self.warned_of_rounding = False  # of genotypes that are made again
         if search is not None:
-            if other := self.find_different_settings(search):
-                raise RecordError(
-                    f"{self.path} was made by another experiment: {format_diff(other)}"
-                )
+            if other := format_diff(self.find_different_settings(search)):
+                raise RecordError(f"{self.path} was made by another experiment: {other}")
             self.search = search
 
     @property
@@ -193,10 +191,8 @@ class Record:
 
     def _session_times(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
         """When the work of each session began and ended."""
-        return [
-            self.store.parse_session_times(session.began, session.ended)
-            for session in self._sessions
-        ]
+        parse = self.store.parse_session_times
+        return [parse(session.began, session.ended) for session in self._sessions]
 
     @property
     def task_settings(self) -> dict[str, Any]:
@@ -268,15 +264,13 @@ class Record:
                 f"{format_numbers_with_ellipsis(self.generations_with_states)}. A run with "
                 "checkpoint_every=1 (--checkpoint-every 1) keeps all"
             )
-        estimator = self._states.restore(self, number, search)
+        estimator = restore_estimator_state(self, number, search)
         return self.state_without_estimator(number, search)._replace(estimator=estimator)
 
     def state_without_estimator(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
-        credit, even = (
-            self.read_generation_arrays(number)["credit"],
-            search.mutate_as_mixture.initial_credit(),
-        )
+        credit = self.read_generation_arrays(number)["credit"]
+        even = search.mutate_as_mixture.initial_credit()
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
@@ -323,9 +317,7 @@ class Record:
         """The solution set S of Algorithm 1: every success once, with genotype,
         behavior and generation of birth.
         """
-        born = [
-            self.read_generation_arrays(g)["offspring"] for g in range(self.last_generation + 1)
-        ]
+        born = [self.read_generation_arrays(g)["offspring"] for g in self.generations]
         return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
@@ -401,12 +393,11 @@ class Record:
         """
         import pandas
 
-        rows = Rows(self.behavior_space)
-        table = [
-            rows.summarize_generation(g, self.read_generation_arrays(g))._asdict()
-            for g in self.generations
-        ]
-        return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
+        rows, table = Rows(self.behavior_space), []
+        for g in self.generations:
+            row = rows.summarize_generation(g, self.read_generation_arrays(g))
+            table.append({"seed": self.seed, **row._asdict()})
+        return pandas.DataFrame(table)
 
     def read_generation_arrays(self, number: int, *tables: str) -> dict[str, np.ndarray]:
         """What is stored of a generation, read once; of a run that goes on, each time."""

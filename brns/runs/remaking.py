@@ -102,9 +102,7 @@ def read_or_remake_genotypes(
             raise RecordError(_explain_inexact_recomputation(record, number, like))
         if like == "rounded" and not record.warned_of_rounding:
             record.warned_of_rounding = True
-            warnings.warn(
-                escape_control(_explain_inexact_recomputation(record, number, like)), stacklevel=2
-            )
+            warnings.warn(_explain_inexact_recomputation(record, number, like), stacklevel=2)
     everybody[stored] = genotypes
     return everybody
 
@@ -140,9 +138,7 @@ def warn_unless_exact(record: Any) -> None:
     alike = {g: remake_and_compare(record, g)[1] for g in lacking}
     for like in ("other", "rounded"):
         if wrong := [g for g in lacking if alike[g] == like]:
-            warnings.warn(
-                escape_control(_explain_inexact_recomputation(record, wrong[0], like)), stacklevel=2
-            )
+            warnings.warn(_explain_inexact_recomputation(record, wrong[0], like), stacklevel=2)
             return
 
 
@@ -150,7 +146,7 @@ def _explain_inexact_recomputation(record: Any, number: int, like: Likeness) -> 
     """How the genotypes of a generation that are not on disk are not what they were, and why."""
     how = "cannot be made again here" if like == "other" else "are made again up to rounding"
     why = _explain_difference(record, number, like)
-    return (
+    return escape_control(
         f"{record.path} has only genotypes of survivors and solutions; those of others {how}, as "
         f"in generation {number}: {why}. Read them where they were made; "
         'genotypes="all" (--genotypes all) stores everybody\'s in a run that begins'
@@ -165,9 +161,8 @@ def _explain_difference(record: Any, number: int, like: Likeness) -> str:
         return "another search, version or machine made the run that this is a fork of"
     if changed := sessions[-1].find_differences_here():
         return f"they were made elsewhere, where {format_diff(changed)}"
-    if edited := diff_code_by_name(
-        metadata.get_sources_at(number), read_sources(record.search), metadata.changing
-    ):
+    before, now = metadata.get_sources_at(number), read_sources(record.search)
+    if edited := diff_code_by_name(before, now, metadata.changing):
         return f"your own code was edited since: {', '.join(edited)}"
     if like == "rounded":
         return "a program that makes them alone rounds otherwise than one of a whole generation"

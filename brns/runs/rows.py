@@ -43,9 +43,6 @@ class Row(NamedTuple):
 class Rows:
     """The rows of a run, worked out one generation after another."""
 
-    tables = ("offspring", "survivors", "failed")
-    """what they are worked out from"""
-
     def __init__(self, space: Box):
         self.space, self.grid = space, choose_grid_shape_or_none(space)
         self.visited = {who: np.zeros(self.grid or 1, bool) for who in ("offspring", "survivors")}

@@ -76,15 +76,11 @@ def compute_generations(
     elif len(keys) == 1:
         yield from _compute_generations_ahead(search.step, single, count)
     else:
-        begun = [
-            (stack_trees(states[part]), jnp.stack(keys[part]))
-            for part in slice_seeds_into_batches(len(keys), batches)
-        ]
+        parts = slice_seeds_into_batches(len(keys), batches)
+        begun = [(stack_trees(states[part]), jnp.stack(keys[part])) for part in parts]
         if len(begun) > 1:
-            places = itertools.cycle(jax.local_devices())
-            begun = [
-                jax.device_put(batch, place) for batch, place in zip(begun, places, strict=False)
-            ]
+            pairs = zip(begun, itertools.cycle(jax.local_devices()), strict=False)
+            begun = [jax.device_put(batch, device) for batch, device in pairs]
         for after in _compute_generations_ahead(partial(_step_batch, search), begun, count):
             yield [take_rows(batch, i) for batch in after for i in range(len(batch[0].generation))]
 

@@ -62,9 +62,8 @@ class Store:
             batch = f"; it holds runs, such as {below[0]}" if below else ""
             raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
         except OSError as error:
-            raise RecordError(
-                f"{self.path / NAME} cannot be read ({error.strerror}): {OPEN}"
-            ) from None
+            file, why = self.path / NAME, error.strerror
+            raise RecordError(f"{file} cannot be read ({why}): {OPEN}") from None
 
     def write_run_json_bytes(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
@@ -91,7 +90,7 @@ class Store:
         """Write the arrays of a generation, whole or not at all; synced, the disk confirms them."""
         from brns.runs.arrays import write_arrays
 
-        self._make_folder_without_parents(self.path / kind)
+        self.make_folder(kind)
         write_arrays(self.get_file_path(kind, number), arrays, seal, synced)
 
     def sync_generations(self, numbers: Iterable[int]) -> None:
@@ -151,9 +150,7 @@ class Store:
         try:
             lock.acquire()
         except filelock.Timeout:
-            raise RecordError(
-                f"{self.path} is being written by another process or thread"
-            ) from None
+            raise RecordError(f"{self.path} is being written by another process") from None
         except (OSError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno not in NO_LOCKS:
                 raise RecordError(
@@ -181,14 +178,11 @@ class Store:
         """Where a generation's file of a kind is."""
         return self.path / kind / f"{number:06d}.npz"
 
-    def make_run_folder(self) -> None:
-        """Make the directory, where there is none."""
-        self._make_folder_without_parents(self.path)
-
-    def _make_folder_without_parents(self, folder: Path) -> None:
-        """Make a folder where there is none, and have the disk confirm its name; not those above
-        it: a run that was moved away is not begun anew.
+    def make_folder(self, kind: Kind | Literal[""] = "") -> None:
+        """Make the directory, or a folder in it, where there is none, and have the disk confirm its
+        name; not those above it: a run that was moved away is not begun anew.
         """
+        folder = self.path / kind
         if not folder.exists():
             with explain_save_errors(folder):
                 folder.mkdir()

@@ -23,9 +23,8 @@ from typing import Any
 from brns.settings.description import get_attribute_safely
 from brns.settings.parsing import get_source_text, parse_source
 
-LIBRARY = tuple(
-    sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
+FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib")
+LIBRARY = tuple(sysconfig.get_paths()[name] + os.sep for name in FOLDERS)
 INSTALLED = ("site-packages", "dist-packages")
 IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
 
@@ -90,11 +89,11 @@ def format_source_with_digest(function: types.FunctionType) -> str:
         codes = _compile_codes(file, code.co_filename)
     except (SyntaxError, ValueError):  # a cell with other than Python in it
         codes = [code]
-    same = (each for each in codes if each.co_qualname == code.co_qualname)
-    text = next(
-        (get_source_text(each) for each in same if digest_code(each) == digest_code(code)), ""
-    )
-    return f"{text}# {compiled}" if text else compiled
+    for each in codes:
+        if each.co_qualname == code.co_qualname and digest_code(each) == digest_code(code):
+            text = get_source_text(each)
+            return f"{text}# {compiled}" if text else compiled
+    return compiled
 
 
 @functools.lru_cache(maxsize=64)
@@ -199,7 +198,8 @@ def read_module_writes(module: Mapping[str, Any], name: str) -> str:
     on that assigns it, each once.
     """
     if "get_ipython" not in module:
-        return extract_name_writes("".join(linecache.getlines(module.get("__file__") or "")), name)
+        text = "".join(linecache.getlines(module.get("__file__") or ""))
+        return extract_name_writes(text, name)
     lines: list[str] = []
     for cell in module["In"][::-1]:
         if text := extract_name_writes(cell, name):

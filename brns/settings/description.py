@@ -45,8 +45,9 @@ def part_to_json(part: Any) -> Any:
     if part is None or isinstance(part, bool | int | float):
         return part
     if isinstance(part, bytes | bytearray):
-        content = "hex" if len(part) <= SMALL else "sha256"
-        return {"name": name, content: part.hex() if content == "hex" else _hash_bytes(part)}
+        if len(part) <= SMALL:
+            return {"name": name, "hex": part.hex()}
+        return {"name": name, "sha256": hashlib.sha256(part).hexdigest()}
     if isinstance(part, pathlib.PurePath):
         return {"name": "Path", "path": part_to_json(str(part))}
     if isinstance(part, Set):
@@ -79,14 +80,9 @@ def key_of_setting(name: str) -> str:
     return "name_" if name == "name" else name
 
 
-CONSTANTS = types.NoneType | types.EllipsisType
 GETTERS = operator.itemgetter | operator.attrgetter | operator.methodcaller
 SMALL = 64
 """numbers of an array, or bytes, that are described one by one; of more there is a digest"""
-
-
-def _hash_bytes(content: Any) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _array_to_json(array: Any) -> Any:
@@ -101,7 +97,7 @@ def _array_to_json(array: Any) -> Any:
     array = np.asanyarray(array)  # a masked one stays masked
     content = {"name": "array", "dtype": dtype, "shape": list(array.shape)}
     if array.size > SMALL and not array.dtype.hasobject:
-        return content | {"sha256": _hash_bytes(array.tobytes())}
+        return content | {"sha256": hashlib.sha256(array.tobytes()).hexdigest()}
     if array.dtype.kind in "mM":  # of which NaT is no Python's date
         array = array.astype(str)
     values = part_to_json(array.tolist())
@@ -134,15 +130,14 @@ def _collect_settings(part: Any) -> dict[str, Any]:
     that compares by value and has only private ones, such as jumanji's specs, these.
     """
     if dataclasses.is_dataclass(part):
-        fields = {
-            field.name: getattr(part, field.name) for field in list_public_dataclass_fields(part)
-        }
+        names = [field.name for field in list_public_dataclass_fields(part)]
+        settings = {name: getattr(part, name) for name in names}
         arguments = _find_constructor_arguments(type(part))
         kept = attributes_of(part) if arguments else {}
-        values = {name: kept[name] for name in arguments if name in kept and name not in fields}
-        return fields | {
-            key: value for key, value in values.items() if _counts_as_setting_value(value)
-        }
+        for name in arguments:
+            if name in kept and name not in names and _counts_as_setting_value(kept[name]):
+                settings[name] = kept[name]
+        return settings
     attributes = attributes_of(part)
     values = {name: value for name, value in attributes.items() if _counts_as_setting_value(value)}
     public = {name: value for name, value in values.items() if name[0] != "_"}
@@ -242,17 +237,12 @@ def _counts_as_setting_value(thing: Any) -> bool:
         )
     if isinstance(thing, Sequence | Set) and not isinstance(thing, str | bytes | bytearray | range):
         return all(map(_counts_as_setting_value, thing))
-    if isinstance(thing, CONSTANTS | bool | int | float | enum.Enum | functools.partial):
+    if thing is None or thing is ... or isinstance(thing, enum.Enum | functools.partial):
         return True
-    part = dataclasses.is_dataclass(thing) or bool(_get_name_of_callable_or_module(thing))
-    by_value = _compares_by_value(thing)
-    return (
-        part
-        or by_value
-        or is_array(thing)
-        or is_stdlib_or_numpy_value(thing)
-        or _is_random_or_iterator(thing)
-    )
+    if dataclasses.is_dataclass(thing) or _get_name_of_callable_or_module(thing) or is_array(thing):
+        return True
+    by_value = _compares_by_value(thing) or is_stdlib_or_numpy_value(thing)
+    return by_value or _is_random_or_iterator(thing)
 
 
 def _is_random_or_iterator(thing: Any) -> bool:
@@ -354,9 +344,8 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     try:
         return dataclasses.replace(original, **values) if is_user_part else part(**values)
     except TypeError as error:  # of a class whose __init__ takes other arguments
-        raise SettingsError(
-            f"{name} cannot be made: {error}; give the search that has it"
-        ) from error
+        advice = "give the search that has it"
+        raise SettingsError(f"{name} cannot be made: {error}; {advice}") from error
 
 
 def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
@@ -380,11 +369,10 @@ def _decode_by_class_name(name: str, description: Mapping[str, Any], original: A
     if isinstance(original, enum.Flag):
         return type(original)(description["value"])  # several members may be united
     if isinstance(original, enum.Enum):
-        members = type(original).__members__
-        if (member := description.get("member")) not in members:
-            raise SettingsError(
-                f"{type(original).__name__} has no {member}; it has {', '.join(members)}"
-            )
+        kind, member = type(original), description.get("member")
+        members = kind.__members__
+        if member not in members:
+            raise SettingsError(f"{kind.__name__} has no {member}; it has {', '.join(members)}")
         return members[member]
     if name == "Path":
         kind = type(original) if isinstance(original, pathlib.PurePath) else pathlib.Path

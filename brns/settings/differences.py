@@ -49,10 +49,8 @@ def follow_moved_paths(before: Any, after: Any, folders: Collection[str]) -> Any
     lies elsewhere now, in `folders`.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return {
-            name: follow_moved_paths(part, after.get(name), folders)
-            for name, part in before.items()
-        }
+        parts = ((name, part, after.get(name)) for name, part in before.items())
+        return {name: follow_moved_paths(part, now, folders) for name, part, now in parts}
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = zip(before, after, strict=True)
         return [follow_moved_paths(*pair, folders) for pair in pairs]

@@ -42,16 +42,12 @@ def diff_code_by_name(
     changed, texts = {}, now.texts
     for name in dict.fromkeys((*before, *texts)):
         was, text = before.get(name, ""), texts.get(name, "")
-        if name in changing or name in _CHANGED or was == text:
-            continue
-        if normalize_source(was) == normalize_source(text):
+        known = name in changing or name in _CHANGED or was == text
+        if known or normalize_source(was) == normalize_source(text):
             continue
         compiled = extract_digest_lines(text)  # of a file that was edited, but not imported again
-        if (
-            compiled
-            and compiled == extract_digest_lines(was)
-            and was.startswith(now.join_value_texts(name))
-        ):
+        same = compiled and compiled == extract_digest_lines(was)
+        if same and was.startswith(now.join_value_texts(name)):
             continue
         lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
         visible = list(lines)[2:]
@@ -82,10 +78,9 @@ class SentCode(NamedTuple):
 
 
 def describe_code_for_workers(task: Any) -> SentCode:
-    code, python = UserCode(task), sys.version_info[:2]
-    return SentCode(
-        python, code.texts, code.digest_module_files(), list_evaluation_side_effects(code)
-    )
+    code = UserCode(task)
+    changing = list_evaluation_side_effects(code)
+    return SentCode(sys.version_info[:2], code.texts, code.digest_module_files(), changing)
 
 
 def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:

@@ -6,7 +6,7 @@ environments that a task made, and the tasks that workers have.
 
 import weakref
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
@@ -15,19 +15,12 @@ from brns.settings.differences import find_differences
 from brns.settings.edits import CHANGED_SETTINGS, diff_code_by_name
 from brns.settings.sources import UserCode
 
-
-class _Used(NamedTuple):
-    """An object of a user's class, as a run used it last."""
-
-    refer: Callable[[], Any]
-    settings: dict[str, Any]
-
-
 _TEXTS: dict[tuple[str, int], str] = {}
 """the code that this process used last, by `_make_code_key`"""
 _NAMES: set[str] = set()
 """of all that was looked for"""
-_OBJECTS: dict[int, _Used] = {}
+_OBJECTS: dict[int, tuple[Callable[[], Any], dict[str, Any]]] = {}
+"""by id, a reference to an object of a user's class, and its settings as a run used it last"""
 _EDITS: list[None] = []
 """one for each time that code or settings had changed"""
 
@@ -91,7 +84,7 @@ def _update_and_compare_settings(now: UserCode) -> bool:
             refer = weakref.ref(thing, lambda _, key=key: _OBJECTS.pop(key, None))
         except TypeError:  # one with __slots__
             refer = lambda thing=thing: thing  # noqa: E731
-        _OBJECTS[key] = _Used(refer, settings)
+        _OBJECTS[key] = refer, settings
     return changed
 
 
@@ -109,8 +102,8 @@ def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
 
 def _find_changed_settings(thing: Any, settings: dict[str, Any]) -> set[str]:
     """The names of settings that are others than when the object was used before."""
-    before = _OBJECTS.get(id(thing))
-    if before is None or before.refer() is not thing:
+    refer, before = _OBJECTS.get(id(thing), (object, {}))
+    if refer() is not thing:
         return set()
     counters = CHANGED_SETTINGS.get(type(thing), ())
-    return {*find_differences(before.settings, settings, counters)}
+    return {*find_differences(before, settings, counters)}

@@ -75,9 +75,7 @@ PARTS = (
     Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
     Part("estimator", "counts", "VisitCounts", "visit counts in random grids of every scale"),
     Part("estimator", "exact", "ExactRecognition", "exact recognition, which forgets nothing"),
-    Part(
-        "estimator", "recognition", "BehaviorRecognition", "BR-NS: a network that learns the past"
-    ),
+    Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network learning the past"),
     Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", PAPER),
     Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population"),
     Part("preset", "everything", "ArchiveKNN", "an archive of all that was evaluated", EVERYTHING),
@@ -128,12 +126,16 @@ def parts(*kinds: Kind) -> dict[str, Part]:
 def find_part(what: str, name: str, *kinds: Kind) -> Part:
     """The part of these kinds that has the name; otherwise a `SettingsError` about `what`."""
     candidates = parts(*kinds)
-    if name not in candidates:
-        raise SettingsError(
-            f"{what} must be one of {', '.join(candidates)}; got "
-            f"{name!r}{suggest_name(name, candidates)}"
-        )
+    check_name(what, name, candidates)
     return candidates[name]
+
+
+def check_name(what: str, name: str, candidates: Iterable[str]) -> None:
+    """A `SettingsError` about `what` where a name is none of the candidates."""
+    known = list(dict.fromkeys(candidates))
+    if name not in known:
+        hint = suggest_name(name, known)
+        raise SettingsError(f"{what} must be one of {', '.join(known)}; got {name!r}{hint}")
 
 
 def suggest_name(name: str, candidates: Iterable[str]) -> str:

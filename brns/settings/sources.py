@@ -37,11 +37,7 @@ from brns.settings.code import (
     normalize_source,
     read_module_writes,
 )
-from brns.settings.description import (
-    attributes_of,
-    get_attribute_safely,
-    part_to_json,
-)
+from brns.settings.description import attributes_of, get_attribute_safely, part_to_json
 from brns.settings.parsing import get_source_text, parse_source
 from brns.settings.values import (
     PLAIN,
@@ -156,12 +152,8 @@ class UserCode:
             self._add_value(name, thing)
         if plain:
             name = ""
-        if (
-            name
-            and isinstance(thing, type)
-            and dataclasses.is_dataclass(thing)
-            and is_user_code(thing)
-        ):
+        is_class = isinstance(thing, type) and dataclasses.is_dataclass(thing)
+        if name and is_class and is_user_code(thing):
             for field in dataclasses.fields(thing):  # of an object the settings tell its values
                 for default in (field.default, field.default_factory):
                     self._collect(default, f"{get_qualified_name(thing)}.{field.name}")
@@ -176,10 +168,8 @@ class UserCode:
             return
         self._seen[id(thing)] = thing
         if isinstance(thing, Mapping):
-            pairs = enumerate(thing.items())
-            self._collect_all(
-                {name_dictionary_entry(row, key): value for row, (key, value) in pairs}, name
-            )
+            names = (name_dictionary_entry(row, key) for row, key in enumerate(thing))
+            self._collect_all(dict(zip(names, thing.values(), strict=True)), name)
             for key in thing:
                 self._collect(key)
             self._collect(get_attribute_safely(thing, "default_factory"))
@@ -191,7 +181,7 @@ class UserCode:
             self._collect_all({f"{row}": value for row, value in enumerate(things)}, name)
         elif isinstance(thing, types.ModuleType):
             if is_user_code(thing):
-                self._register_namespace(thing, get_module_prefix(vars(thing)))
+                self._holders[get_module_prefix(vars(thing)), id(thing)] = vars(thing)
         elif isinstance(thing, functools.partial | functools.partialmethod):
             arguments = {f"{row}": value for row, value in enumerate(thing.args)}
             self._collect_all({"func": thing.func, **arguments, **thing.keywords}, name)
@@ -259,12 +249,6 @@ class UserCode:
             which = get_qualified_name(type(thing)) if first == name else first
             self.made[name] = self.made.get(name, "") + f"{name} = {which}\n"
 
-    def _register_namespace(
-        self, thing: types.ModuleType | argparse.Namespace, prefix: str
-    ) -> None:
-        """Add what functions name of a module, or of a program's arguments."""
-        self._holders[prefix, id(thing)] = vars(thing)
-
     def _collect_attributes(self, thing: Any, name: str) -> None:
         """Add what an object holds, with those values that no setting of the search tells.
 
@@ -275,7 +259,8 @@ class UserCode:
         if is_user_code(type(thing)):
             self.objects.append(thing)
             for key, value in inner.items():
-                if _is_lambda(value):  # of several within a function, this one
+                # Of several lambdas within a function, this one.
+                if isinstance(value, types.FunctionType) and value.__name__ == "<lambda>":
                     part = f"{get_qualified_name(type(thing))}.{key}.<lambda>"
                     self.functions.setdefault(part, []).append(value)
         if not is_user_object(thing):
@@ -336,11 +321,8 @@ class UserCode:
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
             annotated = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
             for name, value in (annotated | vars(each)).items():
-                written = (
-                    not name.startswith("__")
-                    or name == "__call__"
-                    or _is_not_generated_by_decorator(value)
-                )
+                public = not name.startswith("__") or name == "__call__"
+                written = public or _is_not_generated_by_decorator(value)
                 lists_members = isinstance(each, enum.EnumMeta) and name[0] == name[-1] == "_"
                 if written and name not in settings and not lists_members:
                     path = f"{get_qualified_name(each)}.{name}"
@@ -424,15 +406,14 @@ class UserCode:
             self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             names = find_variables(tree, ast.Load)
             if plain:
-                names = {
-                    name for name in names & module.keys() if is_value_or_collection(module[name])
-                }
+                known = names & module.keys()
+                names = {name for name in known if is_value_or_collection(module[name])}
             self._collect_globals(module, names, get_module_prefix(module))
 
     def _collect_used_global(self, name: str, value: Any) -> None:
         """Add a global of a function, but of a module and of arguments what functions name."""
         if isinstance(value, argparse.Namespace):
-            self._register_namespace(value, f"{name}.")
+            self._holders[f"{name}.", id(value)] = vars(value)
         elif isinstance(value, types.ModuleType) and not is_user_code(value):
             self.made[name] = f"{name.rpartition('.')[2]} = {value.__name__}\n"
         else:
@@ -445,10 +426,6 @@ def _is_not_generated_by_decorator(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and not value.__code__.co_filename.startswith(
         ("<string>", "<attrs generated")
     )
-
-
-def _is_lambda(value: Any) -> bool:
-    return isinstance(value, types.FunctionType) and value.__name__ == "<lambda>"
 
 
 def _find_registered_environment(name: str) -> Any:

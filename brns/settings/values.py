@@ -16,12 +16,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from brns.settings import description
 from brns.settings.code import is_user_code
-from brns.settings.description import (
-    get_attribute_safely,
-    is_stdlib_or_numpy_value,
-    part_to_json,
-)
 
 PLAIN = bool | int | float | complex | str | bytes | None
 DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
@@ -44,11 +40,11 @@ def is_value_or_collection(value: Any) -> bool:
         return False
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
-    if get_attribute_safely(value, "__name__") is not None or is_user_object(value):
+    if description.get_attribute_safely(value, "__name__") is not None or is_user_object(value):
         return False
     if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
         return False
-    return isinstance(value, DATA) or is_stdlib_or_numpy_value(value)
+    return isinstance(value, DATA) or description.is_stdlib_or_numpy_value(value)
 
 
 def is_value_collection(value: Any) -> bool:
@@ -61,13 +57,13 @@ def name_dictionary_entry(row: int, key: Any) -> str:
     """A name for what a dictionary has under a key, without any address."""
     if isinstance(key, PLAIN | tuple):
         return f"{key}"
-    return str(get_attribute_safely(key, "__qualname__", row))
+    return str(description.get_attribute_safely(key, "__qualname__", row))
 
 
 def make_reproducible_sort_key(thing: Any) -> str:
     """By which things of a set have the same order in every process."""
     try:
-        return json.dumps(part_to_json(thing), sort_keys=True)
+        return json.dumps(description.part_to_json(thing), sort_keys=True)
     except RecursionError:  # it holds itself
         return type(thing).__name__
 
@@ -88,14 +84,14 @@ def is_alias(name: str, value: Any) -> bool:
     """Whether a name is another one's of a function or class: `measure = np.hypot`."""
     if not callable(value) or isinstance(value, functools.partial):
         return False
-    original = get_attribute_safely(value, "__name__")
+    original = description.get_attribute_safely(value, "__name__")
     return isinstance(original, str) and original != name.rpartition(".")[2]
 
 
 def format_value(name: str, value: Any) -> str:
     """A value as a line; of a long one a digest."""
     value = value.item() if isinstance(value, np.generic) else value
-    text = repr(part_to_json(value))
+    text = repr(description.part_to_json(value))
     if isinstance(value, np.ndarray | jax.Array):
         text = f"{value.dtype} {text}"
     if len(text) > LONG:

@@ -13,7 +13,7 @@ from shell import call
 from worlds import Identity
 
 from brns import ArchiveKNN, NoveltySearch
-from brns.cli.listing import find_batches_and_lone_runs, list_runs, print_runs_as_lines_or_table
+from brns.cli.listing import find_batches_and_lone_runs, list_runs, print_two_lines_each
 from brns.experiments import make_search
 from brns.experiments.names import find_names_and_changed_settings
 from brns.experiments.overrides import apply_overrides
@@ -88,7 +88,7 @@ def test_runs_are_filtered_and_sorted_and_told_to_programs(runs, tmp_path):
 def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
     screen = Console(width=80, force_terminal=True, highlight=False, markup=False, no_color=True)
     monkeypatch.setattr("brns.cli.listing.console", screen)
-    print_runs_as_lines_or_table(runs, list_runs(runs))
+    print_two_lines_each(runs, list_runs(runs))
     lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 80
     at = lines.index(next(line for line in lines if line.startswith("finished")))

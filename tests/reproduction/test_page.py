@@ -74,7 +74,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
         (facts,) = metadata.make_metadata_of_each_seed(maze(make_paper_brns()), [seed], 1, 1)
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
         store = Store(tmp_path / f"{seed}")
-        store.make_run_folder()
+        store.make_folder()
         metadata.write_metadata(store, facts.model_copy(update=made))
         return Record(tmp_path / f"{seed}")
 

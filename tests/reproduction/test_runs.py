@@ -25,7 +25,7 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     described = [*maze, *map(part_to_json, ants.values())]
     assert [part_to_json(part_from_json(one)) for one in described] == described
     store = Store(tmp_path / "random")
-    store.make_run_folder()
+    store.make_folder()
     metadata.write_metadata(
         store, metadata.make_metadata_of_each_seed(ants["random"], [0], 1, 1)[0]
     )

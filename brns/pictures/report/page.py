@@ -119,9 +119,8 @@ def _draw_figures_and_explain_omitted(
     names = [name for name, figure in FIGURES.items() if not figure.timed]
     for name in show_progress_of(names, "Drawing", len(names)):
         try:
-            drawn[name] = _encode_figure_and_check_if_wide(
-                draw(name, records), FIGURES[name].shows_maps
-            )
+            figure = draw(name, records)
+            drawn[name] = _encode_figure_and_check_if_wide(figure, FIGURES[name].shows_maps)
         except ValueError as error:
             not_drawn[name] = f"{error}"
     return drawn, not_drawn

@@ -49,9 +49,8 @@ def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
     generations = choose_generations_of_longest_run(list(runs.values()))
     panels = []
     for name, record in runs.items():
-        panels.append(
-            {"title": f"{name}, seed {record.seed}", **_gather_panel(record, generations)}
-        )
+        title = f"{name}, seed {record.seed}"
+        panels.append({"title": title, **_gather_panel(record, generations)})
     return {"scene": _describe_scene(world), "generations": generations, "panels": panels}
 
 
@@ -115,10 +114,8 @@ def _describe_scene(world: Scene) -> dict[str, Any]:
     if world.walls is not None:
         rows = world.walls if world.down else world.walls[::-1]
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
-        walls = {
-            "image": _encode_image(rows[..., None] * color),
-            "extent": _as_floats(world.walls_extent),
-        }
+        image = _encode_image(rows[..., None] * color)
+        walls = {"image": image, "extent": _as_floats(world.walls_extent)}
     areas = [[*_as_floats(area[:3]), area.name, area.color] for area in world.areas]
     colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
     return {
