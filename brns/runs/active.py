@@ -1,7 +1,7 @@
 """A run in progress: its record, its state and its numbers so far, and how it is saved."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import jax
 import numpy as np
@@ -15,7 +15,7 @@ from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
 from brns.runs.seeds import copy_to_host
 from brns.runs.states import compact_estimator_state
-from brns.runs.store import Store
+from brns.runs.store import Kind, Store
 from brns.search import NoveltySearch, SearchState, check_generation, derive_keys
 from brns.tasks.chunked import pop_failure_reasons
 
@@ -37,14 +37,15 @@ class SavedGeneration(NamedTuple):
 
 class ActiveRun:
     """A run that goes on to `total` generations, with its search as evaluations leave it; the
-    newest state that is stored is of generation `stored`, -1 for none.
+    newest state that is stored is of generation `stored`, and the one before, which stays until
+    all seeds of a batch have that one, of `older`; -1 for none.
     """
 
     def __init__(
         self, record: Record, search: NoveltySearch, state: SearchState, total: int, stored: int
     ):
         self.record, self.search, self.state = record, search, state
-        self.total, self.stored = total, stored
+        self.total, self.stored, self.older = total, stored, -1
         self.key = jax.random.key(record.seed)
         self.rows = Rows(record.behavior_space)
         self.past_rows: list[Row] = []
@@ -81,10 +82,17 @@ class ActiveRun:
         run._summarize_stored_generations()
         return run
 
-    def begin_session_and_clean_up(self, session: metadata.Session) -> None:
-        """Begin a session; what a killed process left, and later states, are removed."""
+    def begin_session_and_clean_up(self, session: metadata.Session, exact: bool = True) -> None:
+        """Begin a session; what a killed process left, and later states, are removed; so are
+        generations after this one where they will not be `exact` again: they are of other code.
+        """
         record, number = self.record, self.number
         record.store.remove_temporary_files()
+        if number < self.total and not exact:
+            for kind in get_args(Kind):
+                for later in reversed(record.store.list_generations(kind)):
+                    if later > number:
+                        record.store.remove(kind, later)
         for other in record.generations_with_states:
             if other != number and other % record.checkpoint_every:
                 record.store.remove("states", other)
@@ -127,16 +135,21 @@ class ActiveRun:
 
     def checkpoint(self, state: SearchState) -> None:
         """Store the estimator's state, but for what it can count again, and have the disk confirm
-        all until now. The state before it is removed, where the stride does not keep it.
+        all until now.
         """
         record, number = self.record, int(state.generation)
         check_state_not_nan(number, state.estimator)
         record.store.sync_generations(range(self.stored + 1, number + 1))
         stored = compact_estimator_state(self.search, state.estimator)
         record.write("states", number, flatten_by_name(stored))
-        if self.stored % record.checkpoint_every:
-            record.store.remove("states", self.stored)
-        self.stored = number
+        self.remove_older_state()
+        self.older, self.stored = self.stored, number
+
+    def remove_older_state(self) -> None:
+        """Remove the state before the newest, where the stride does not keep it."""
+        if self.older % self.record.checkpoint_every and self.older != self.stored:
+            self.record.store.remove("states", self.older)
+        self.older = -1
 
     def end_session_and_record_changes(
         self, status: metadata.Status, reason: str, changed: Sequence[str]
@@ -182,6 +195,7 @@ class ActiveRun:
     def _write_failures(self, number: int, ids: np.ndarray, genotypes: np.ndarray) -> None:
         """Store who failed in a generation, and why."""
         if not len(ids):
+            self.record.store.remove("failed", number)  # of a process that was killed
             return
         key = np.asarray(jax.random.key_data(derive_keys(self.key, number)[1]))
         columns = {

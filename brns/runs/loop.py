@@ -232,8 +232,11 @@ def iterate_generations(
         changed = []
         if count_process_edits() == edits:  # else it may have been by hand
             changed = runs[0].record.metadata.collect_evaluation_side_effects(runs[0].search)
+        together = len({run.stored for run in runs}) == 1
         for run in runs:
             with room:
+                if together:
+                    run.remove_older_state()
                 run.end_session_and_record_changes(status, reason, changed)
 
 

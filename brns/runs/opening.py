@@ -111,7 +111,7 @@ def reopen(
     runs = [ActiveRun.read_stored(record, at, total) for record in existing]
     session = metadata.Session(after=at)
     for run in runs:
-        run.begin_session_and_clean_up(session)
+        run.begin_session_and_clean_up(session, exact=run.record not in elsewhere)
     for record in elsewhere:
         warn_unless_exact(record)
     return runs

@@ -92,3 +92,16 @@ def use(x):
         worker.cache_task_and_list_digests(*sent)
     monkeypatch.setitem(sys.modules, "own", with_initializer)
     worker.cache_task_and_list_digests(*sent)
+
+
+@pytest.mark.parametrize("edits", [True, False])
+def test_generations_of_other_code_are_gone_when_a_killed_run_goes_on(written, tmp_path, edits):
+    """Those of the same code are the same again, and stay readable until they are."""
+    out = tmp_path / "run"
+    brns.run(written().made(), 6, out=out, checkpoint_every=100)
+    (out / "states/000006.npz").unlink()  # as if it had been killed before
+    again = (written("* self.scale", "- self.scale") if edits else written()).made()
+    asked = {"accept_edits": edits, "until": lambda saved: saved.number == 2}
+    (record,) = brns.resume(out, search=again, **asked)
+    assert record.last_generation == (2 if edits else 6)
+    assert record.generations_with_states == [0, 2]

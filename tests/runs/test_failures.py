@@ -223,3 +223,14 @@ def test_pictures_know_who_failed(record):
     rows = page.estimate_and_test_measures({"one": [record, other]})
     ((failed, _),) = rows["failed"]
     assert (failed.mean, failed.seeds) == (len(record.failures) / 2, 2)
+
+
+def test_failures_of_a_generation_that_is_computed_again_without_any_are_none(tmp_path):
+    """Such as of a fault of the task that was mended."""
+    brns.run(HOST, 2, out=tmp_path / "run")
+    (record,) = brns.records(tmp_path / "run", HOST)
+    key = np.zeros((1, 2), np.uint32)
+    failed = {"id": [9], "genotype": np.zeros((1, 5)), "key": key, "text": np.array(["a"])}
+    record.write("failed", 3, failed)
+    (record,) = brns.resume(tmp_path / "run", 4, search=HOST)
+    assert not record.failures

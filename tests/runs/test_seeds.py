@@ -20,6 +20,7 @@ from worlds import HostIdentity, Identity
 
 import brns
 from brns import NoveltySearch, RecordError, fork, resume, run
+from brns.core.novelty import use_float32
 from brns.runs import seeds
 from brns.runs.active import ActiveRun
 from brns.tasks.chunked import Chunked
@@ -275,3 +276,16 @@ def test_a_refused_resume_changes_no_seed(tmp_path):
     with pytest.raises(brns.RecordError, match="is damaged"):
         brns.resume(tmp_path / "run", 3, search=one)
     assert (tmp_path / "run/seed0000/run.json").read_bytes() == before
+
+
+def test_a_kill_while_a_batch_saves_its_states_costs_one_generation(tmp_path):
+    run(HOST, 6, out=tmp_path, seeds=2, checkpoint_every=100)
+    first = brns.Record(tmp_path / "seed0000", HOST)
+    one = ActiveRun.read_stored(first, 6, 9)
+    with use_float32():
+        state, generation = seeds.copy_to_host(HOST.step(one.state, one.key))
+    one.save_generation_and_progress(state, generation)
+    one.checkpoint(state)  # and the other seed had not begun
+    assert first.generations_with_states == [0, 6, 7]
+    for record in resume(tmp_path, 9, search=HOST):
+        assert (record.last_generation, record.generations_with_states) == (9, [0, 9])
