@@ -292,6 +292,11 @@ def test_settings_out_of_range_are_refused_with_their_value(make, wrong):
 def test_numbers_of_numpy_and_jax_are_settings(unchecked):
     assert brns.VisitCounts(rows=np.int64(64), cell_sizes=[0.1, 6]).rows == 64
     assert brns.GaussianMutation(sigma=jnp.float32(0.5)).sigma == 0.5
+    four = np.int64(4)
+    estimator = brns.ArchiveKNN(k=np.int32(3), capacity=np.int64(100))
+    numbers = search(brns.PlanarArm(four), estimator, population_size=four, offspring_size=four)
+    state, _ = numbers.step(numbers.init(KEY), KEY)
+    assert state.population.genotype.shape == (4, 4)
 
 
 # Operators. Each is a sound one with one fault.

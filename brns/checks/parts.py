@@ -96,7 +96,7 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
 
 def check_setting_types(part: Any) -> None:
     """Refuse a part of which a plain setting, or a function, has another type than it says, or a
-    whole number is none of JAX's.
+    whole number is none of JAX's. Numbers of NumPy become Python's, by which JAX compiles.
     """
     for name, hint in typing.get_type_hints(type(part)).items():
         if name.startswith("_") or not is_settable_type(hint, functions=True):
@@ -104,7 +104,10 @@ def check_setting_types(part: Any) -> None:
         if isinstance(value := getattr(part, name), Tracer):
             continue
         what = f"{type(part).__name__}.{name}"
-        numbers = jax.tree.leaves(validate_setting(what, hint, value))
+        plain = validate_setting(what, hint, value)
+        if not callable(value):
+            object.__setattr__(part, name, plain)
+        numbers = jax.tree.leaves(plain)
         if name != "seed" and any(isinstance(n, int) and abs(n) >= LIMIT for n in numbers):
             raise ValueError(f"{what} must be below 2^31 = {LIMIT:,}; got {value!r:.80}")
 

@@ -67,10 +67,10 @@ def compare(
     from brns.runs import compilation_cache
 
     compilation_cache.enable_compilation_cache()
-    estimators = {}
-    for name in names:
+    estimators, short = {}, [name.rpartition(":")[2] for name in names]
+    for name, word in zip(names, short, strict=True):
         made = methods[name].load()() if name in methods else load_object_and_call(name)
-        estimators[name.rpartition(":")[2]] = made
+        estimators[name if short.count(word) > 1 else word] = made
     estimators |= PEERS if peers else {}
     # One operator of all stands in the title, not in each method's name.
     several = len(operators) > 1

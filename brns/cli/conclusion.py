@@ -107,7 +107,7 @@ def _draw_overviews_and_print_path(
     directory: Path, records: Sequence[Record], redraw: bool
 ) -> None:
     files = {record.path / "overview.png": record for record in records}
-    lacking = [file for file in files if redraw or not file.exists()]
+    lacking = [file for file in files if redraw or not _is_picture_of_all(file, files[file])]
     if lacking:
         from brns.pictures import overview, save  # with matplotlib, which takes a second to load
 
@@ -119,6 +119,11 @@ def _draw_overviews_and_print_path(
             return
     where = directory / "*" if len(records) > 1 else records[0].path
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
+
+
+def _is_picture_of_all(file: Path, record: Record) -> bool:
+    """Whether there is a picture, drawn after the last generation was saved."""
+    return file.exists() and file.stat().st_mtime >= record.store.last_saved_at().timestamp()
 
 
 def _describe_failures(record: Record) -> str:

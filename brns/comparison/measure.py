@@ -17,7 +17,12 @@ from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
-from brns.runs.seeds import compute_generations, count_parallel_batches, stack_trees
+from brns.runs.seeds import (
+    compute_generations,
+    count_parallel_batches,
+    slice_seeds_into_batches,
+    stack_trees,
+)
 from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
@@ -81,6 +86,7 @@ def run_method(
     populations, times = [], []
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
+    batches = len(slice_seeds_into_batches(len(seeds), batches))
     if peer:
         steps = _iterate_peer_offspring_without_states(peer, search, world, seeds, states)
     else:
@@ -98,6 +104,9 @@ def run_method(
                 populations.append(now.population.descriptor)
                 for i, points in enumerate(populations):
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
+    # Those after which Q was computed took longer.
+    spent = [time for number, time in enumerate(np.diff(times), 1) if number not in when]
+    milliseconds = 1000 * float(np.median(spent)) if spent else np.nan
     pairs = [(np.nan, np.nan) if peer else _compute_mean_eta_and_kappa_share(each) for each in q]
     eta, kappa = np.array(pairs).T
     return MethodResult(
@@ -105,7 +114,7 @@ def run_method(
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,
-        milliseconds=1000 * float(np.median(np.diff(times))) * batches / len(seeds),
+        milliseconds=milliseconds * batches / len(seeds),
     )
 
 

@@ -194,7 +194,14 @@ def iterate_peer_offspring(
         archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
     evaluated = _evaluate_jit if task.traceable else _evaluate_as_population
     for number in itertools.count(1):
-        solutions = 1 - np.abs(1 - np.mod(scheduler.ask(), 2))
+        asked = scheduler.ask()
+        if len(asked) != search.offspring_size:
+            raise ValueError(
+                f"a method must ask for {search.offspring_size} solutions a generation, such as "
+                "by batch_size=config.offspring_size of its emitter; this one asks for "
+                f"{len(asked)}"
+            )
+        solutions = 1 - np.abs(1 - np.mod(asked, 2))
         genotypes = jnp.asarray(low + width * solutions, jnp.float32)
         genotypes = jnp.clip(genotypes, box.low, box.high)  # what was rounded
         offspring = evaluated(task, genotypes, jax.random.fold_in(key, number), jnp.int32(number))

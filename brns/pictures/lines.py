@@ -71,7 +71,7 @@ def draw_lines_and_describe_bands(
 def draw_line_with_band(
     ax: Axes,
     label: str,
-    x: Sequence[float],
+    x: Sequence[float | int],
     band: Float[np.ndarray, "3 x"],
     look: Look,
     place: float = 0.0,

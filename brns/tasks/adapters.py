@@ -36,8 +36,10 @@ class Adapter(eqx.Module):
     @property
     def num_values(self) -> tuple[int, ...]:
         """How many values each discrete action has; none for a continuous one."""
-        number = getattr(self.action_space, "num_values", getattr(self.action_space, "n", None))
-        return () if number is None else tuple(np.ravel(number).tolist())
+        with jax.ensure_compile_time_eval():
+            space = self.action_space
+            number = getattr(space, "num_values", getattr(space, "n", None))
+            return () if number is None else tuple(np.ravel(number).tolist())
 
     @property
     def action_space(self) -> Any:
@@ -51,10 +53,14 @@ class Adapter(eqx.Module):
             groups = jnp.split(action, np.cumsum(self.num_values)[:-1])
             return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
         bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
-        low, high = (np.broadcast_to(np.asarray(getattr(space, b)), space.shape) for b in bounds)
-        bounded = np.isfinite(low) & np.isfinite(high)
-        least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-        scaled = least + (most - least) * (action.reshape(space.shape) + 1) / 2
+        low, high = (jnp.broadcast_to(jnp.asarray(getattr(space, b)), space.shape) for b in bounds)
+        bounded = jnp.isfinite(low) & jnp.isfinite(high)
+        least, most = jnp.where(bounded, low, -1.0), jnp.where(bounded, high, 1.0)
+        share = (action.reshape(space.shape) + 1) / 2
+        if jnp.issubdtype(space.dtype, jnp.integer):  # each value is as likely as the next
+            scaled = jnp.floor(least + (most - least + 1) * share)
+        else:
+            scaled = least + (most - least) * share
         return jnp.clip(scaled, low, high).astype(space.dtype)
 
 

@@ -1,5 +1,7 @@
 """Searches of a user's own on the command line."""
 
+import os
+
 import pytest
 from shell import call
 
@@ -63,7 +65,7 @@ SMALL |= {"population_size": 8, "offspring_size": 6}
 other = NoveltySearch(Lonely(3), **SMALL)
 strange = NoveltySearch(Stranger(), **SMALL)
 spread = NoveltySearch(Processes(Lonely(), workers=1), **SMALL)
-near = same = PopulationKNN(k=2)
+near = same = counts = PopulationKNN(k=2)
 nothing = 5
 '''
 RUN = "runs/lonely_world-search-seed0"
@@ -89,10 +91,12 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     assert "coverage evaluated" in alone.stdout
     assert "kappa" not in alone.stdout
     assert "--search module:object" in alone.stdout
+    os.utime(picture, (0, 0))  # older than the run, which went on since
     # the one that fits is taken
     known = call("show", RUN, "--search", "lonely_world:other", *SEARCH, folder=folder)
     assert "kappa" in known.stdout
     assert "--search" not in known.stdout
+    assert picture.stat().st_mtime > 0
 
 
 def test_methods_are_compared_in_an_own_search_or_task(folder):
@@ -101,6 +105,11 @@ def test_methods_are_compared_in_an_own_search_or_task(folder):
     own = call("compare", "lonely_world:search", *few, *methods, "--out", "own", folder=folder)
     assert "1.00 (1.00 to 1.00)" in own.stdout
     assert "| 8 + 6 |" in (folder / "own.md").read_text()
+    two = ("counts", "--estimator", "lonely_world:counts", "--out", "two")
+    call("compare", "lonely_world:search", *few, *two, folder=folder)
+    page = (folder / "two.md").read_text()
+    assert "| lonely_world:counts | " in page
+    assert "| counts | " in page
     both = ("lonely_world:search", "arm")
     alone = call("compare", *both, *few, "lonely_world:near", folder=folder, status=2)
     assert "compared alone" in alone.stderr

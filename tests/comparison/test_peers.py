@@ -201,3 +201,13 @@ def test_individuals_that_fail_end_a_peer_and_lie_in_no_cell():
     people = brns.core.Population.from_descriptors([[10.0, 10.0], [500.0, 500.0]])
     visited = CELLS.find_visited_cells(people._replace(failed=np.array([False, True])))
     assert visited.sum() == 1
+
+
+def test_a_method_evaluates_as_many_as_the_others():
+    def wide(config):
+        archive = grid()
+        return Scheduler(archive, [GaussianEmitter(archive, sigma=0.1, x0=config.x0)])
+
+    world = make_world_of_task(HostIdentity(), 8, 2)
+    with pytest.raises(ValueError, match=r"must ask for 72 solutions .* for 64"):
+        run_method(search(HostIdentity()), world, [0], peer=wide)

@@ -248,6 +248,38 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
     assert (steps[0] != steps[1]).all()
 
 
+def test_each_integer_action_is_as_likely_as_the_next():
+    spec = SimpleNamespace(minimum=-1, maximum=np.array([2]), shape=(1,), dtype=np.int32)
+    env = TimeStepEnv(SimpleNamespace(action_spec=spec))
+    outputs = jnp.linspace(-1.0, 1.0, 4001)[:, None]
+    counts = np.bincount(jax.vmap(env._to_native)(outputs)[:, 0] + 1) / 4001
+    assert_allclose(counts, 0.25, atol=1e-3)
+
+
+class Bounded(Keyed):
+    """Of which the bounds are made by JAX when they are asked for."""
+
+    def action_space(self, params):
+        return SimpleNamespace(low=-params["most"], high=params["most"], **vars(self.space))
+
+
+def test_bounds_and_numbers_of_actions_may_be_arrays_of_jax():
+    space = SimpleNamespace(shape=(2,), dtype=jnp.float32)
+    env = ParamsEnv(Bounded(space), {"wind": 0.0, "most": jnp.float32(4.0)})
+    assert jax.jit(lambda action: env._to_native(action))(jnp.array([-1.0, 0.5])).tolist() == [
+        -4.0,
+        2.0,
+    ]
+
+    def make_spec():
+        return SimpleNamespace(num_values=jnp.full(2, 3), shape=(2,))
+
+    env = TimeStepEnv(SimpleNamespace(action_spec=make_spec))
+    assert jax.jit(lambda action: env._to_native(action))(
+        jnp.array([1.0, 0, 0, 0, 0, 1])
+    ).tolist() == [0, 2]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
 def test_a_real_environment_of_gymnax(name):
