@@ -139,12 +139,13 @@ def _describe_failures(record: Record) -> str:
 
 
 def format_error_counts(texts: Sequence[str]) -> str:
-    """How often each error came, by the last line of its text, the most frequent first; errors
+    """How often each error came, by the first line of its text, the most frequent first; errors
     that differ only in their numbers are one.
     """
     kinds: dict[str, list[str]] = {}
     for text in texts:
-        line = text.strip().splitlines()[-1].rpartition("(rows from 0) ")[2]
+        line = text.strip().partition("\n")[0].rpartition("(rows from 0) ")[2]
+        line = line.removeprefix("raised ")
         kinds.setdefault(re.sub(r"[\W\d]+", " ", line), []).append(escape_control(line))
     ranked = sorted(kinds.values(), key=len, reverse=True)
     words = []

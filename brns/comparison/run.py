@@ -147,7 +147,7 @@ def _describe_mutations(jobs: Sequence[_Job], mutations: Mapping[str, Mutation])
         return "each method with the operator that its name says"
     classes = dict.fromkeys(type(job.search.mutate).__name__ for job in jobs if job.peer is None)
     names = [CLASSES[name].name if name in CLASSES else name for name in classes]
-    return f"offspring by {' and '.join(names)} mutation"
+    return f"offspring by {' and '.join(names)} mutation" if names else "offspring as each makes it"
 
 
 def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
@@ -166,6 +166,12 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
         names = [what] if isinstance(what, str | World) else list(what)
         names = SUITE if names == ["suite"] else names
         worlds = [world(each) if isinstance(each, str) else each for each in names]
+        for each in worlds:
+            if not isinstance(each, World):
+                raise ValueError(
+                    "several tasks of your own are compared as worlds: give each as "
+                    f"brns.comparison.worlds.make_world_of_task(...); got {each!r:.80}"
+                )
     return [each._replace(generations=generations or each.generations) for each in worlds]
 
 
@@ -219,6 +225,7 @@ def _run_missing_jobs(jobs: Sequence[_Job], workers: int, progress: bool) -> Non
     for job in jobs:
         if job.path.exists():
             _read_result_and_provenance(job)  # refuses other settings before work begins
+        job.path.parent.mkdir(parents=True, exist_ok=True)  # or fails before work begins
     stop, host_lock = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
     begun = [pool.submit(_run_job, job, stop, host_lock) for job in jobs if not job.path.exists()]
@@ -255,7 +262,6 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
-    job.path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(job.path, _to_json(content))
 
 

@@ -223,6 +223,8 @@ class Novelty:
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
         with np.errstate(over="ignore"):
             rows = np.asarray(numbers, np.float32)
+        if rows.shape == (0,):
+            rows = rows.reshape(0, self.space.dimension)
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
             d = self.space.dimension
             raise ValueError(f"{name} must have shape (n, {d}); got {rows.shape}")

@@ -47,10 +47,11 @@ def find_cell_coordinates(points: Points, box: Box, shape: Sequence[int]) -> Int
             shape.
     """
     points = np.asarray(points, np.float64)
-    if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
+    whole = all(isinstance(number, int | np.integer) and number >= 1 for number in shape)
+    if not (whole and points.ndim == 2 and points.shape[1] == box.dimension == len(shape)):
         raise ValueError(
-            f"points of {points.shape[1]} dimensions lie in no grid of {tuple(shape)} cells over "
-            f"{box}: give a shape of {box.dimension} whole numbers from 1 on"
+            f"points of shape {points.shape} lie in no grid of {tuple(shape)} cells over {box}: "
+            f"give points (n, {box.dimension}) and {box.dimension} whole numbers from 1 on"
         )
     if not np.isfinite(points).all():
         raise ValueError("only finite points lie in a cell")
@@ -109,7 +110,7 @@ def cumulative_coverage(
     visited = find_cell_coordinates(np.concatenate(list(generations)), box, shape)
     _, first = np.unique(visited, axis=0, return_index=True)
     new = np.bincount(when[first], minlength=len(generations))
-    return np.cumsum(new) / float(math.prod(shape))
+    return np.cumsum(new) / float(math.prod(map(int, shape)))
 
 
 def coverage_of_record(
@@ -150,7 +151,7 @@ def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]
     Raises:
         ValueError: where there is neither.
     """
-    grid_shape = shape or choose_grid_shape_or_none(space)
+    grid_shape = choose_grid_shape_or_none(space) if shape is None else shape
     if grid_shape is None:
         raise ValueError(
             f"a behavior space of {space.dimension} dimensions has no cells of its own, and no "

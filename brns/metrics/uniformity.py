@@ -63,7 +63,7 @@ def distance_to_uniform_of_points(points: Points, box: Box, shape: Sequence[int]
         From 0 to 1.
     """
     _, counts = np.unique(find_cell_coordinates(points, box, shape), axis=0, return_counts=True)
-    return distance_to_uniform(counts, math.prod(shape))
+    return distance_to_uniform(counts, math.prod(map(int, shape)))
 
 
 def distance_to_uniform_of_values(

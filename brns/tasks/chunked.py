@@ -240,7 +240,7 @@ class Chunked(Wrapper):
                 return [range(row, row + 1) for row in rows]
             notes = getattr(error, "__notes__", [])
             batch.mark_failed(rows[0], "\n".join([str(error), *notes]))
-        most = max(FEW, math.floor(self.failures * batch.size))
+        most = max(FEW, math.floor(self.failures * batch.size + 1e-9))
         if self.failures and len(batch.reasons) > most:
             raise EvaluationError(
                 f"{len(batch.reasons)} of {batch.size} individuals failed; with failures="

@@ -57,7 +57,7 @@ def test_a_verdict_says_what_the_numbers_mean():
 
 def test_failures_are_counted_by_error():
     where = "Ball.evaluate of individuals 3 to 3 of 26 (rows from 0)"
-    lost = f"{where} raised RuntimeError: lost\nIn the worker:\nTraceback\n  ball()\n{{}}\n"
+    lost = f"{where} raised {{}}\nIn the worker:\nTraceback\n  ball()\nsecond line\n"
     texts = [
         f"{where} took more than timeout=2.0 seconds, and was killed",
         *(lost.format(f"RuntimeError: lost at {number}.5") for number in range(4)),

@@ -62,8 +62,16 @@ def test_coverage_of_a_record():
         assert_allclose(found, np.array(visited) / 9)
 
 
-def test_what_has_no_coverage_is_refused():
+def test_what_has_no_coverage_is_refused(unchecked):
     wrong = [([[0, 0], [np.nan, 0]], (6, 6)), ([[0, 0, 0]], (6, 6)), ([[0, 0]], (6, 0))]
+    wrong += [([[0, 0]], (6.5, 6)), ([0, 0], (6, 6))]
     for points, shape in wrong:
         with pytest.raises(ValueError, match="lie in"):
             coverage.coverage(np.array(points, float), BOX, shape)
+
+
+def test_a_shape_may_be_an_array_of_numpy(unchecked):
+    """36 cells in each of 16 dimensions, the product of which is beyond 2^64."""
+    box, point = Box(np.zeros(16), np.ones(16)), np.full((1, 16), 0.5)
+    assert coverage.coverage(point, box, np.full(16, 36)) == pytest.approx(36.0**-16)
+    assert coverage.resolve_grid_shape(box, np.full(16, 36)).tolist() == [36] * 16
