@@ -197,8 +197,8 @@ def iterate_peer_offspring(
         asked = scheduler.ask()
         if len(asked) != search.offspring_size:
             raise ValueError(
-                f"a method must ask for {search.offspring_size} solutions a generation, such as "
-                "by batch_size=config.offspring_size of its emitter; this one asks for "
+                f"a method must ask for {search.offspring_size} solutions a generation, which "
+                "config.offspring_size has for the batches of its emitters; this one asks for "
                 f"{len(asked)}"
             )
         solutions = 1 - np.abs(1 - np.mod(asked, 2))
