@@ -26,22 +26,22 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     out = options.out or Path("runs") / f"reproduction-{options.scale}"
     try:
-        page.check(out)
+        page.check_has_results(out)
         request = Request(out, options.scale, SCALES[options.scale], options.workers)
         for part in {"all": list(PARTS), "page": []}.get(options.what, [options.what]):
             PARTS[part](request)
-            write(out)
-        print(f"Page: {write(out)}")
+            draw_all_and_write_page(out)
+        print(f"Page: {draw_all_and_write_page(out)}")
     except ValueError as error:
         sys.exit(str(error))
     except (KeyboardInterrupt, BrokenProcessPool) as error:
         sys.exit(f"stopped ({error!r}); what was computed is saved: the same command goes on")
 
 
-def write(out: Path) -> Path:
+def draw_all_and_write_page(out: Path) -> Path:
     """Make the figures and the page of what is stored; returns the page's path."""
-    pictures.write(out)
-    return page.write(out)
+    pictures.draw_all(out)
+    return page.write_page(out)
 
 
 if __name__ == "__main__":

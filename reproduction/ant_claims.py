@@ -21,17 +21,17 @@ GENERATIONS = 1000
 DEVIATIONS = {f"deviation_{term}": term for term in TERMS}
 
 
-def _solves_early(method: Method) -> Finding:
+def _judge_early_solutions(method: Method) -> Finding:
     """Whether it solved the task within 100 generations, in every seed or some."""
     early = sum(generation <= 100 for generation in method["first_solved"].values())
     return judge_seed_share(early, len(method.rows), 0.01)
 
 
-def _falls_with_size(sides: Sides, measure: str) -> Finding:
+def _judge_fall_with_size(sides: Sides, measure: str) -> Finding:
     return ordered([method[measure] for method in sides.archives])
 
 
-def _is_lowest(sides: Sides, measure: str) -> Finding:
+def _judge_lowest(sides: Sides, measure: str) -> Finding:
     return lowest(sides.ours[measure], [method[measure] for method in sides.archives])
 
 
@@ -43,14 +43,16 @@ ANT = (
             "first_solved": "generation of the first solution",
             "areas": "most areas visited by one ant",
         },
-        lambda s: combine_findings(*map(_solves_early, s.everybody)),
+        lambda s: combine_findings(*map(_judge_early_solutions, s.everybody)),
         least=100,
     ),
     Row(
         "5.2, figures 4e and 4f",
         "a larger archive gives lower η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: combine_findings(_falls_with_size(s, "eta"), _falls_with_size(s, "kappa_share")),
+        lambda s: combine_findings(
+            _judge_fall_with_size(s, "eta"), _judge_fall_with_size(s, "kappa_share")
+        ),
         "archives",
     ),
     Row(
@@ -75,20 +77,20 @@ ANT = (
         "5.2, figures 4e and 4f",
         "BR-NS gives the lowest η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: combine_findings(_is_lowest(s, "eta"), _is_lowest(s, "kappa_share")),
+        lambda s: combine_findings(_judge_lowest(s, "eta"), _judge_lowest(s, "kappa_share")),
     ),
     Row(
         "5.2, our measure",
         "BR-NS regains the least novelty, by ranks, which mean the same for all",
         {"regained": "novelty regained"},
-        lambda s: _is_lowest(s, "regained"),
+        lambda s: _judge_lowest(s, "regained"),
         where_measured=True,
     ),
     Row(
         "table I",
         "BR-NS's novelty is the nearest to uniform (the paper: 0.05 against 0.12 to 0.18)",
         {"uniformity_signatures": "JS distance"},
-        lambda s: _is_lowest(s, "uniformity_signatures"),
+        lambda s: _judge_lowest(s, "uniformity_signatures"),
     ),
     Row(
         "table I",
@@ -129,13 +131,13 @@ SELECTION = (
 )
 
 
-def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
+def judge_ant_claims(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.2, of one of our methods; `results` is `ant/results.json`."""
     archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
     return judge_table(ANT, Sides(Method(results, ours), archives), results, GENERATIONS)
 
 
-def of_selection(results: Mapping[str, Any]) -> list[Claim]:
+def judge_selection_claims(results: Mapping[str, Any]) -> list[Claim]:
     """Every method, in the place of the archives, against random search."""
     others = [Method(results, name) for name in results["methods"] if name != "random"]
     return judge_table(SELECTION, Sides(Method(results, "random"), others), results, GENERATIONS)

@@ -54,13 +54,13 @@ class Method:
         numbers = {seed: row[measure] for seed, row in self.rows.items() if measure in row}
         return {seed: BEYOND if value is None else value for seed, value in numbers.items()}
 
-    def everywhere(self, measure: str, partly: float = 0.5) -> Finding:
+    def judge_everywhere(self, measure: str, partly: float = 0.5) -> Finding:
         """Whether every seed has this number."""
         return judge_seed_share(len(self[measure]), len(self.rows), partly)
 
     def text(self, measure: str) -> str:
         """Mean ± standard deviation, and the number of seeds where not all have it."""
-        return estimate_text(self.summary.get(measure), len(self.rows))
+        return format_estimate(self.summary.get(measure), len(self.rows))
 
 
 class Sides(NamedTuple):
@@ -95,7 +95,7 @@ class Row(NamedTuple):
     """whether the row is left out where one of those shown lacks the measure"""
 
 
-def _reaches_all(method: Method) -> Finding:
+def _judge_full_coverage(method: Method) -> Finding:
     """Whether the survivors of every seed cover all cells in the end."""
     shares = method["coverage_survivors"].values()
     return judge_seed_share(sum(share == 1 for share in shares), len(method.rows))
@@ -106,13 +106,15 @@ MAZE = (
         "5.1",
         "novelty search finds the goal",
         {"first_solved": "generation of the first solution"},
-        lambda s: combine_findings(*(method.everywhere("first_solved") for method in s.everybody)),
+        lambda s: combine_findings(
+            *(method.judge_everywhere("first_solved") for method in s.everybody)
+        ),
     ),
     Row(
         "5.1, figure 3a",
         "both methods reach full coverage of the 6 × 6 cells, by survivors, as the figure shows it",
         {"coverage_survivors": "coverage of survivors in the end"},
-        lambda s: combine_findings(*(_reaches_all(method) for method in s.everybody)),
+        lambda s: combine_findings(*(_judge_full_coverage(method) for method in s.everybody)),
     ),
     Row(
         "5.1, figure 3a",
@@ -126,7 +128,7 @@ MAZE = (
         "both methods reach full coverage, by everything evaluated",
         {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
         lambda s: combine_findings(
-            *(method.everywhere("full_coverage_evaluated") for method in s.everybody)
+            *(method.judge_everywhere("full_coverage_evaluated") for method in s.everybody)
         ),
     ),
     Row(
@@ -206,7 +208,7 @@ OURS = (
         "(rule: by at most a tenth)",
         {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
         lambda s: combine_findings(
-            s.ours.everywhere("full_coverage_evaluated", 1.0),
+            s.ours.judge_everywhere("full_coverage_evaluated", 1.0),
             no_larger(s.ours["full_coverage_evaluated"], s.archive["full_coverage_evaluated"]),
         ),
     ),
@@ -214,7 +216,7 @@ OURS = (
 """our claims on our own methods"""
 
 
-def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
+def judge_maze_claims(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.1, of one of our methods; `results` is `maze/results.json`."""
     sides = Sides(Method(results, ours), [Method(results, "archive")])
     rows = MAZE if ours == "paper" else (*MAZE, *OURS)
@@ -225,7 +227,7 @@ def judge_table(
     rows: Sequence[Row], sides: Sides, results: Mapping[str, Any], least: int
 ) -> list[Claim]:
     """The table of these rows, whose claims need so many generations at least."""
-    rows = [row for row in rows if not row.where_measured or _all_measured(row, sides)]
+    rows = [row for row in rows if not row.where_measured or _is_measured_for_all(row, sides)]
     enough = [results["planned_generations"] >= (row.least or least) for row in rows]
     pairs = zip(rows, enough, strict=True)
     findings = [row.rule(sides) if there else UNTESTED for row, there in pairs]
@@ -236,17 +238,19 @@ def judge_table(
     return claims
 
 
-def _shown_methods(row: Row, sides: Sides) -> Sequence[Method]:
+def _select_shown_methods(row: Row, sides: Sides) -> Sequence[Method]:
     methods = getattr(sides, row.shown)
     return [methods] if isinstance(methods, Method) else methods
 
 
-def _all_measured(row: Row, sides: Sides) -> bool:
-    return all(set(row.measures) <= set(method.summary) for method in _shown_methods(row, sides))
+def _is_measured_for_all(row: Row, sides: Sides) -> bool:
+    return all(
+        set(row.measures) <= set(method.summary) for method in _select_shown_methods(row, sides)
+    )
 
 
 def _describe_measures(row: Row, sides: Sides) -> str:
-    methods = _shown_methods(row, sides)
+    methods = _select_shown_methods(row, sides)
     parts = []
     for measure, words in row.measures.items():
         numbers = "; ".join(f"{method.label} {method.text(measure)}" for method in methods)
@@ -262,19 +266,19 @@ def _describe_evidence(one: Judged) -> str:
     return effect if one.p is None else f"p = {one.p:.2g}, {effect}"
 
 
-def estimate_text(estimate: Mapping[str, Any] | None, runs: int) -> str:
+def format_estimate(estimate: Mapping[str, Any] | None, runs: int) -> str:
     """Mean ± standard deviation over seeds, as the tables print it."""
     if estimate is not None and estimate["mean"] is None:
         return "not finite"
     if estimate is None:
         return f"in none of {runs} seeds" if runs > 1 else "in no seed"
-    spread = f" ± {_number(estimate['deviation'], 2)}" if estimate["seeds"] > 1 else ""
-    return f"{_number(estimate['mean'], 3)}{spread}" + (
+    spread = f" ± {_format_rounded(estimate['deviation'], 2)}" if estimate["seeds"] > 1 else ""
+    return f"{_format_rounded(estimate['mean'], 3)}{spread}" + (
         f" in {estimate['seeds']} of {runs} seeds" if estimate["seeds"] < runs else ""
     )
 
 
-def _number(value: float, digits: int) -> str:
+def _format_rounded(value: float, digits: int) -> str:
     """The number with so many digits, without an exponent if it is large."""
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e+" in text else text

@@ -53,22 +53,28 @@ class Costs:
         over_time = read_csv(folder / "cost-over-time.csv")
         self.over_time = [row for row in over_time if row["generations"] == str(asked.generations)]
 
-    def ms(self, method: str, d: int, entries: int, individuals: int) -> float:
+    def get_milliseconds(self, method: str, d: int, entries: int, individuals: int) -> float:
         """The median CPU time of a generation in milliseconds."""
         return self.medians[method, d, entries, individuals]
 
-    def best_exact(self, d: int, entries: int, individuals: int) -> float:
+    def get_best_exact_milliseconds(self, d: int, entries: int, individuals: int) -> float:
         """The same of the cheaper of the two exact searches without a tree."""
-        return min(self.ms(method, d, entries, individuals) for method in (KNN, BRUTE))
+        return min(
+            self.get_milliseconds(method, d, entries, individuals) for method in (KNN, BRUTE)
+        )
 
-    def crossover(self, ours: str, theirs: str, d: int, individuals: int) -> Crossover:
+    def find_crossover(self, ours: str, theirs: str, d: int, individuals: int) -> Crossover:
         """Above how many entries `ours` is cheaper than `theirs`: a method,
         or "exact" for the best exact search.
 
         Between two sizes measured the cost is taken to be a power of the number of entries.
         """
-        our_ms = self.ms(ours, d, 0, individuals)
-        of_theirs = self.best_exact if theirs == "exact" else partial(self.ms, theirs)
+        our_ms = self.get_milliseconds(ours, d, 0, individuals)
+        of_theirs = (
+            self.get_best_exact_milliseconds
+            if theirs == "exact"
+            else partial(self.get_milliseconds, theirs)
+        )
         costs = [of_theirs(d, n, individuals) for n in self.entries]
         if costs[0] >= our_ms:
             return Crossover(self.entries[0], "<")
@@ -78,7 +84,7 @@ class Costs:
                 return Crossover(float(n * (more / n) ** share), "")
         return Crossover(self.entries[-1], ">")
 
-    def drift(self, method: str) -> float:
+    def compute_drift(self, method: str) -> float:
         """The median cost in the last tenth of the generations over that in the first,
         in units of the control's.
         """
@@ -93,7 +99,7 @@ class Costs:
         return {(row["session"], row["generation"]): float(row["ms"]) for row in rows}
 
 
-def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
+def append_rows(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
     """Add rows to a file, all of them or none; fractions with six digits."""
 
     def format_value(value: Any) -> Any:

@@ -22,7 +22,7 @@ Curve = tuple[Sequence[int], np.ndarray]
 """generations and the value at each"""
 
 
-def numbers(record: Record) -> dict[str, float]:
+def summarize_run_for_claims(record: Record) -> dict[str, float]:
     """The summary of a run, and what the claims need beyond it.
 
     `eta_root` and `kappa_root` are eta and the share kappa by the root of BR-NS's novelty, as in
@@ -35,23 +35,23 @@ def numbers(record: Record) -> dict[str, float]:
         rooted_cycles = cycling.cycling_of_record(record, search=rooted)
         row["eta_root"] = float(rooted_cycles.eta.mean())
         row["kappa_root"] = float(rooted_cycles.kappa_share.mean())
-    return row | (_of_paths(record) if of_paths else _of_plane(record))
+    return row | (_summarize_paths(record) if of_paths else _summarize_plane(record))
 
 
-def _of_paths(record: Record) -> dict[str, float]:
+def _summarize_paths(record: Record) -> dict[str, float]:
     behaviors = np.concatenate(read_valid_column_by_generation(record, "descriptor"))
     signed = paths.compute_path_signatures(behaviors)
     space = paths.make_signature_space(record.behavior_space)
     deviations = zip(paths.TERMS, paths.signature_spread_by_term_of_record(record), strict=True)
     return {
         "uniformity_visits": uniformity.distance_to_uniform_of_points(signed, space, paths.GRID),
-        "reach": float(reach(record)[-1]),
-        "areas": float(areas(record)[-1]),
+        "reach": float(compute_furthest_distances(record)[-1]),
+        "areas": float(count_most_areas(record)[-1]),
         **{f"deviation_{term}": float(value) for term, value in deviations},
     }
 
 
-def _of_plane(record: Record) -> dict[str, float]:
+def _summarize_plane(record: Record) -> dict[str, float]:
     row = {}
     for individuals in ("evaluated", "survivors"):
         shares = coverage.coverage_of_record(record, individuals=individuals)
@@ -85,7 +85,7 @@ class Rooted(eqx.Module):
         return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
 
 
-def reach(record: Record) -> np.ndarray:
+def compute_furthest_distances(record: Record) -> np.ndarray:
     """The furthest distance from the start of any path evaluated until each generation, in
     metres.
     """
@@ -96,13 +96,13 @@ def reach(record: Record) -> np.ndarray:
     return np.maximum.accumulate(furthest)
 
 
-def areas(record: Record) -> np.ndarray:
+def count_most_areas(record: Record) -> np.ndarray:
     """The most areas that one ant evaluated until each generation has visited."""
     most = [rows.max() for rows in read_valid_column_by_generation(record, "fitness")]
     return np.maximum.accumulate(most)
 
 
-def curves(record: Record) -> dict[str, Curve]:
+def compute_curves(record: Record) -> dict[str, Curve]:
     """Every statistic over generations, by its name."""
     every, kept = record.generations, record.generations_with_states
     cycles = cycling.cycling_of_record(record)
@@ -118,8 +118,8 @@ def curves(record: Record) -> dict[str, Curve]:
         return shared | {
             "coverage_signatures": (every, paths.signature_coverage_of_record(record)),
             "uniformity_signatures": (every, uniform),
-            "reach": (every, reach(record)),
-            "areas": (every, areas(record)),
+            "reach": (every, compute_furthest_distances(record)),
+            "areas": (every, count_most_areas(record)),
         }
     return shared | {
         "coverage_survivors": (every, coverage.coverage_of_record(record)),

@@ -18,8 +18,8 @@ from brns.pictures import FIGURES
 from brns.runs import provenance
 from brns.runs.files import write_bytes
 from reproduction import ant_claims, claims
-from reproduction.claims import Claim, estimate_text
-from reproduction.cost_claims import of_timing
+from reproduction.claims import Claim, format_estimate
+from reproduction.cost_claims import judge_cost_claims
 from reproduction.costs import TREE, WIDE, Costs
 from reproduction.numbers import COVERAGE_AT
 from reproduction.plan import Timing
@@ -91,18 +91,23 @@ The effect beside a verdict is the share of seeds in which it is as claimed: the
 comparisons', or the least to the largest where they point both ways. 0.5 is no difference."""
 
 
-def check(out: Path) -> None:
+def check_has_results(out: Path) -> None:
     """A `ValueError` where `out` has a `README.md` that is no such page."""
     check_safe_to_overwrite(out / "README.md", HEADING)
 
 
-def write(out: Path) -> Path:
+def write_page(out: Path) -> Path:
     """Write `README.md` of the parts whose results are in `out`; returns its path."""
-    check(out)
-    sections = {"maze": _maze, "ablation": _ablation, "ant": _ant, "timing": _timing}
+    check_has_results(out)
+    sections = {
+        "maze": _format_maze_part,
+        "ablation": _format_ablation_part,
+        "ant": _format_ant_part,
+        "timing": _format_timing_part,
+    }
     paths = {name: out / name / "results.json" for name in sections}
     results = {name: read_json(path) for name, path in paths.items() if path.exists()}
-    blocks = [HEADING, INTRODUCTION, *_summary(out, results)]
+    blocks = [HEADING, INTRODUCTION, *_format_summary(out, results)]
     for name, content in results.items():
         blocks += sections[name](out, content)
     path = out / "README.md"
@@ -110,12 +115,12 @@ def write(out: Path) -> Path:
     return path
 
 
-def _summary(out: Path, results: Mapping[str, Any]) -> list[str]:
+def _format_summary(out: Path, results: Mapping[str, Any]) -> list[str]:
     """The verdict on each claim of the paper in short, and how many there are of each."""
     judges = {
-        "maze": claims.of_maze,
-        "ant": ant_claims.of_ant,
-        "timing": lambda content: of_timing(_costs(out, content)),
+        "maze": claims.judge_maze_claims,
+        "ant": ant_claims.judge_ant_claims,
+        "timing": lambda content: judge_cost_claims(_read_costs(out, content)),
     }
     counts: Counter[str] = Counter()
     lines = [["where", "the paper", "verdict"]]
@@ -129,49 +134,49 @@ def _summary(out: Path, results: Mapping[str, Any]) -> list[str]:
     return ["## Summary", f"Of {counts.total()} claims: {numbers}.", format_table(lines)]
 
 
-def _costs(out: Path, results: Mapping[str, Any]) -> Costs:
+def _read_costs(out: Path, results: Mapping[str, Any]) -> Costs:
     return Costs(out / "timing", Timing(**results["asked"]))
 
 
-def _provenance(results: Mapping[str, Any]) -> str:
+def _format_provenance(results: Mapping[str, Any]) -> str:
     """Where numbers come from; a command that has another name today is given with that."""
     command = results["provenance"]["command"]
     text = format_command_and_provenance(results["scale"], results["made"], results["provenance"])
-    return text.replace(f"`{command}`", _command(command))
+    return text.replace(f"`{command}`", _format_command(command))
 
 
-def _command(command: str) -> str:
+def _format_command(command: str) -> str:
     """A command as it was given, and as it is given today, where that is another."""
     today = command.replace("brns reproduce", "python -m reproduction").replace(" --finished", "")
     return f"`{command}`" + (f", today `{today}`" if today != command else "")
 
 
-def _maze(out: Path, results: Mapping[str, Any]) -> list[str]:
+def _format_maze_part(out: Path, results: Mapping[str, Any]) -> list[str]:
     return [
         "## The deceptive maze (section 5.1)",
-        _provenance(results),
-        _claims(claims.of_maze(results)),
-        *_format_own_methods(results, claims.of_maze),
+        _format_provenance(results),
+        _format_claims_table(claims.judge_maze_claims(results)),
+        *_format_own_methods(results, claims.judge_maze_claims),
         "### Numbers",
         MEANINGS,
-        _numbers(results),
-        *_figures(out, "maze", CAPTIONS),
+        _format_numbers_table(results),
+        *_format_figures(out, "maze", CAPTIONS),
     ]
 
 
-def _ant(out: Path, results: Mapping[str, Any]) -> list[str]:
+def _format_ant_part(out: Path, results: Mapping[str, Any]) -> list[str]:
     return [
         "## The ant maze (section 5.2)",
-        _provenance(results),
+        _format_provenance(results),
         results["note"],
-        _claims(ant_claims.of_ant(results)),
-        *_format_own_methods(results, ant_claims.of_ant),
+        _format_claims_table(ant_claims.judge_ant_claims(results)),
+        *_format_own_methods(results, ant_claims.judge_ant_claims),
         "### What selection adds",
-        _claims(ant_claims.of_selection(results)),
+        _format_claims_table(ant_claims.judge_selection_claims(results)),
         "### Numbers",
         MEANINGS,
-        _numbers(results),
-        *_figures(out, "ant", CAPTIONS),
+        _format_numbers_table(results),
+        *_format_figures(out, "ant", CAPTIONS),
     ]
 
 
@@ -190,12 +195,12 @@ def _format_own_methods(
             blocks += [
                 f"### {words}, judged by the same rows",
                 "Where a row says BR-NS, it is about this method.",
-                _claims(claims_of(results, name)),
+                _format_claims_table(claims_of(results, name)),
             ]
     return blocks
 
 
-def _ablation(out: Path, results: Mapping[str, Any]) -> list[str]:
+def _format_ablation_part(out: Path, results: Mapping[str, Any]) -> list[str]:
     columns = {
         "first_solved": "first solution",
         "full_coverage_evaluated": "full coverage",
@@ -220,11 +225,11 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> list[str]:
                 shares = [seed.get("kappa_share") for seed in seeds]
                 cell = f"{max(share for share in shares if share is not None):.2f}"
             else:
-                cell = estimate_text(row["summary"].get(name), len(seeds)).replace(" seeds", "")
+                cell = format_estimate(row["summary"].get(name), len(seeds)).replace(" seeds", "")
             lines[-1].append(cell)
     blocks = [
         "## What each reading and each change does (maze)",
-        _provenance(results),
+        _format_provenance(results),
         "Each variant changes the settings named and nothing else: of BR-NS with the paper's "
         "settings, or of the archive. Times are generations, means over the seeds that got there. "
         "Coverage is of everything evaluated. The root of a squared novelty orders individuals "
@@ -235,8 +240,8 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> list[str]:
     return [*blocks, "![Each variant a line, each seed a dot](ablation/ablation.png)"]
 
 
-def _timing(out: Path, results: Mapping[str, Any]) -> list[str]:
-    costs = _costs(out, results)
+def _format_timing_part(out: Path, results: Mapping[str, Any]) -> list[str]:
+    costs = _read_costs(out, results)
     sizes = [n for n in costs.entries if n <= 10_000] or costs.entries
     others = [name for name in costs.estimators if name != WIDE]
     head = ["d", WIDE, *others]
@@ -246,47 +251,50 @@ def _timing(out: Path, results: Mapping[str, Any]) -> list[str]:
     for name in costs.estimators:
         crossings[0] += [f"{name} against {TREE}", f"{name} against best exact"]
     for d in costs.dimensions:
-        ours_ms = costs.ms(WIDE, d, 0, 50)
-        cells = [costs.ms(name, d, 0, 50) for name in others]
+        ours_ms = costs.get_milliseconds(WIDE, d, 0, 50)
+        cells = [costs.get_milliseconds(name, d, 0, 50) for name in others]
         for n in sizes:
-            cells += [costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50)]
+            cells += [
+                costs.get_milliseconds(TREE, d, n, 50),
+                costs.get_best_exact_milliseconds(d, n, 50),
+            ]
         ratios.append([str(d), f"{ours_ms:.3g} ms", *(f"{cell / ours_ms:.2g}" for cell in cells)])
         crossings.append([str(d)])
         for name in costs.estimators:
             for theirs in (TREE, "exact"):
-                crossings[-1].append(costs.crossover(name, theirs, d, 50).text)
+                crossings[-1].append(costs.find_crossover(name, theirs, d, 50).text)
     return [
         "## What novelty costs (table I, figure 6)",
-        _timing_provenance(results, out / "timing"),
+        _format_timing_provenance(results, out / "timing"),
         "One generation of novelty: all individuals scored, and what was seen taken in. CPU time "
         "on one core, one thread, warm, medians over repeats in which the methods take turns.",
-        _claims(of_timing(costs)),
+        _format_claims_table(judge_cost_claims(costs)),
         "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
         format_table(ratios),
         "### The number of archive entries from which on a method without an archive is cheaper",
         format_table(crossings),
-        *_figures(out, "timing", OF_COSTS),
+        *_format_figures(out, "timing", OF_COSTS),
     ]
 
 
-def _claims(rows: Sequence[Claim]) -> str:
+def _format_claims_table(rows: Sequence[Claim]) -> str:
     lines = [["source", "the paper", "measured", "tests", "verdict"]]
     for row in rows:
         lines.append([row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"])
     return format_table(lines)
 
 
-def _numbers(results: Mapping[str, Any]) -> str:
+def _format_numbers_table(results: Mapping[str, Any]) -> str:
     methods = results["methods"].values()
     lines = [["", *(f"{method['label']} (n = {len(method['seeds'])})" for method in methods)]]
     for name in dict.fromkeys(name for method in methods for name in method["summary"]):
         lines.append([TITLES.get(name, name.replace("_", " "))])
         for method in methods:
-            lines[-1].append(estimate_text(method["summary"].get(name), len(method["seeds"])))
+            lines[-1].append(format_estimate(method["summary"].get(name), len(method["seeds"])))
     return format_table(lines)
 
 
-def _figures(out: Path, part: str, captions: Mapping[str, str]) -> list[str]:
+def _format_figures(out: Path, part: str, captions: Mapping[str, str]) -> list[str]:
     blocks = ["### Figures"]
     for name, words in captions.items():
         if (out / part / f"{name}.png").exists():
@@ -294,7 +302,7 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> list[str]:
     return blocks
 
 
-def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
+def _format_timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     """Where the rows of each call were measured."""
     files = (folder / "timing.csv", folder / "cost-over-time.csv")
     rows = Counter(row["session"] for file in files for row in read_csv(file))
@@ -304,7 +312,7 @@ def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
             before, after = (session["load"][when][0] for when in ("before", "after"))
             made = provenance.format_provenance(session)
             lines.append(
-                f"- {count} rows: {_command(session['command'])}. {made} The "
+                f"- {count} rows: {_format_command(session['command'])}. {made} The "
                 f"machine's load (processes that run, mean of a minute) was {before:.2f} before "
                 f"the timing and {after:.2f} at its end, of which the timing itself is 1."
             )

@@ -12,8 +12,15 @@ from brns.runs.record import Record
 from brns.search import NoveltySearch
 from reproduction import results, timing
 from reproduction.pictures import CURVES
-from reproduction.plan import LABELS, Runs, Scale, ant_methods, maze_methods, variants
-from reproduction.runs import jobs, open_process_pool, run_and_measure
+from reproduction.plan import (
+    LABELS,
+    Runs,
+    Scale,
+    make_ant_methods,
+    make_maze_methods,
+    make_variants,
+)
+from reproduction.runs import make_jobs, open_process_pool, run_and_measure
 
 Searches = Mapping[str, NoveltySearch]
 
@@ -27,15 +34,15 @@ class Request(NamedTuple):
     workers: int
 
 
-def maze(request: Request) -> None:
+def reproduce_maze(request: Request) -> None:
     """Section 5.1's comparison."""
-    compare(request, "maze", request.plan.maze, maze_methods())
+    compare_methods(request, "maze", request.plan.maze, make_maze_methods())
 
 
-def ant(request: Request) -> None:
+def reproduce_ant(request: Request) -> None:
     """Section 5.2's comparison, and random search."""
     plan = request.plan.ant
-    methods = ant_methods(request.plan.ant_steps, plan.generations)
+    methods = make_ant_methods(request.plan.ant_steps, plan.generations)
     note = f"An episode has {request.plan.ant_steps} control steps."
     if not all(name in methods for name in LABELS if name.startswith("archive-")):
         note += (
@@ -43,12 +50,12 @@ def ant(request: Request) -> None:
             "fills up: those of 2000, 4000 and 6000 that do not are one and the same search, and "
             "the largest stands for them."
         )
-    compare(request, "ant", plan, methods, note)
+    compare_methods(request, "ant", plan, methods, note)
 
 
-def ablation(request: Request) -> None:
+def reproduce_ablation(request: Request) -> None:
     """The readings of the paper, one by one."""
-    selected = variants()
+    selected = make_variants()
     if request.plan.variants:
         selected = {name: selected[name] for name in request.plan.variants}
     searches = {name: variant.search for name, variant in selected.items()}
@@ -62,7 +69,7 @@ def ablation(request: Request) -> None:
     results.write_json(path, facts | {"variants": estimates})
 
 
-def time(request: Request) -> None:
+def reproduce_costs(request: Request) -> None:
     """What novelty costs, measured in a process of its own on one core."""
     plan, folder = request.plan.timing, request.out / "timing"
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,10 +80,17 @@ def time(request: Request) -> None:
     results.write_json(folder / "results.json", content)
 
 
-PARTS = {"maze": maze, "ablation": ablation, "ant": ant, "timing": time}
+PARTS = {
+    "maze": reproduce_maze,
+    "ablation": reproduce_ablation,
+    "ant": reproduce_ant,
+    "timing": reproduce_costs,
+}
 
 
-def compare(request: Request, part: str, plan: Runs, methods: Searches, note: str = "") -> None:
+def compare_methods(
+    request: Request, part: str, plan: Runs, methods: Searches, note: str = ""
+) -> None:
     """Methods over seeds: the runs, the results, the curves, and pictures of single runs."""
     folder = request.out / part
     rows, records, facts = run_all(request, part, plan, methods, LABELS)
@@ -96,7 +110,7 @@ def run_all(
     """Each method's numbers by seed, its records, and what made all of them."""
     scale = f"Scale `{request.scale}`: {plan.seeds} seeds, {plan.generations} generations."
     check_scale(request.out / part, scale)
-    todo = jobs(methods, plan, request.out / "runs" / part)
+    todo = make_jobs(methods, plan, request.out / "runs" / part)
     rows = run_and_measure(todo, request.workers, part)
     records: dict[str, list[Record]] = {}
     for job in todo:

@@ -51,7 +51,7 @@ METHODS = {
 """what the table of parts calls what is timed"""
 
 
-def write(out: Path) -> None:
+def draw_all(out: Path) -> None:
     """Draw all that can be drawn of the results in `out`."""
     for folder in (out / "maze", out / "ant"):
         rows = read_csv(folder / "curves.csv")
@@ -59,13 +59,13 @@ def write(out: Path) -> None:
             measure = "coverage_survivors" if name == "coverage" else name.replace("-", "_")
             of_measure = [row for row in rows if row["measure"] == measure]
             if of_measure:
-                style.save(over_generations(curve, of_measure), folder / f"{name}.png")
+                style.save(draw_curve(curve, of_measure), folder / f"{name}.png")
     if (out / "ant" / "results.json").exists():
         results = read_json(out / "ant" / "results.json")
-        style.save(signature(results), out / "ant" / "signature.png")
+        style.save(draw_signature_spread(results), out / "ant" / "signature.png")
     if (out / "ablation" / "results.json").exists():
         variants = read_json(out / "ablation" / "results.json")["variants"]
-        style.save(ablation(variants), out / "ablation" / "ablation.png")
+        style.save(draw_ablation(variants), out / "ablation" / "ablation.png")
     if (out / "timing" / "results.json").exists():
         plan = Timing(**read_json(out / "timing" / "results.json")["asked"])
         costs = Costs(out / "timing", plan)
@@ -73,18 +73,18 @@ def write(out: Path) -> None:
             style.save(figure(costs), out / "timing" / f"{name}.png")
 
 
-def label(name: str) -> str:
+def get_method_label(name: str) -> str:
     """A method of the comparisons as the command line calls it."""
     name = name.replace("archive-", "archive, capacity=")
     return RANDOM if name == "random" else name
 
 
-def over_generations(curve: Curves, rows: list[dict[str, str]]) -> Figure:
+def draw_curve(curve: Curves, rows: list[dict[str, str]]) -> Figure:
     """Means over seeds, and a standard deviation to either side as far as values can lie."""
     methods: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         if row["method"] != "random":  # which has no novelty of its own
-            methods.setdefault(label(row["method"]), []).append(row)
+            methods.setdefault(get_method_label(row["method"]), []).append(row)
     seeds = [int(rows_of_method[-1]["seeds"]) for rows_of_method in methods.values()]
     looks = choose_looks(methods)
     with style.use_figure_style():
@@ -112,13 +112,13 @@ def over_generations(curve: Curves, rows: list[dict[str, str]]) -> Figure:
     return figure
 
 
-def signature(results: Mapping[str, Any]) -> Figure:
+def draw_signature_spread(results: Mapping[str, Any]) -> Figure:
     """Figure 5: the spread of paths along the terms of their signature."""
     methods = results["methods"]
     deviations = itemgetter(*(f"deviation_{term}" for term in TERMS))
     values = [np.array(list(map(deviations, method["rows"]))) for method in methods.values()]
     seeds = tuple(tuple(method["seeds"]) for method in methods.values())
-    labels, quantity = tuple(map(label, methods)), "standard deviation of all paths"
+    labels, quantity = tuple(map(get_method_label, methods)), "standard deviation of all paths"
     bars = Bars(quantity, TERMS, labels, seeds, tuple(values))
     with style.use_figure_style():
         figure = style.make_figure(6.4, 4.2)
@@ -127,7 +127,7 @@ def signature(results: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
+def draw_ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Every variant a line, every seed a dot, a bar at the mean over the dots.
 
     Crosses on the right are seeds without the event. Colours are groups of variants.
@@ -157,23 +157,25 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
         axes[0].set_yticks(range(len(rows)), [row["label"] for row in rows.values()])
         for group, color in colors.items():
             axes[0].plot([], [], "o", ms=4, color=color, label=f"a seed: {group}")
-        axes[0].plot([], [], "|", ms=10, mew=1.4, color=style.INK, label="mean over the dots")
+        axes[0].plot(
+            [], [], "|", ms=10, mew=1.4, color=style.INK, label="mean over the dots"
+        )
         axes[0].plot([], [], "x", ms=4, color=style.INK, label="a seed that never did")
         style.add_legend_below(figure, columns=5)
     return figure
 
 
-def by_dimension(costs: Costs) -> Figure:
+def draw_cost_by_dimension(costs: Costs) -> Figure:
     """Figure 6: the cost of a generation against d, with about as many entries as the paper's
     archive.
     """
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
-    styles = _styles(costs)
+    styles = _make_styles(costs)
 
     def draw_cost_panel(ax: Axes, individuals: int) -> None:
         for name, n in lines.items():
-            ms = [costs.ms(name, d, n, individuals) for d in costs.dimensions]
+            ms = [costs.get_milliseconds(name, d, n, individuals) for d in costs.dimensions]
             words = f"{name}, {n} entries" if n else name
             ax.plot(costs.dimensions, ms, label=words, **styles[name])
         ax.set(xscale="log", yscale="log")
@@ -181,41 +183,43 @@ def by_dimension(costs: Costs) -> Figure:
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
         ax.set_title(f"{individuals // 2} + {individuals // 2} individuals")
 
-    return _panels(draw_cost_panel, 50, 200)
+    return _draw_two_panels(draw_cost_panel, 50, 200)
 
 
-def by_entries(costs: Costs) -> Figure:
+def draw_cost_by_entries(costs: Costs) -> Figure:
     """The cost of a generation of 25 + 25 against the archive's size, in two dimensions of the
     descriptor.
     """
-    styles = _styles(costs)
+    styles = _make_styles(costs)
 
     def draw_entries_panel(ax: Axes, d: int) -> None:
         for name in (TREE, BRUTE, KNN, *costs.estimators):
             entries = [0 if name in costs.estimators else n for n in costs.entries]
-            ms = [costs.ms(name, d, n, 50) for n in entries]
+            ms = [costs.get_milliseconds(name, d, n, 50) for n in entries]
             ax.plot(costs.entries, ms, label=name, **styles[name])
         ax.set(xscale="log", yscale="log", title=f"d = {d}")
         ax.set(xlabel="entries of the archive", ylabel="CPU ms per generation")
 
-    return _panels(
+    return _draw_two_panels(
         draw_entries_panel, min(costs.dimensions, key=lambda d: abs(d - 32)), costs.dimensions[-1]
     )
 
 
-def crossover(costs: Costs) -> Figure:
+def draw_crossovers(costs: Costs) -> Figure:
     """The archive size above which a method without archive is cheaper; triangles: beyond the
     sizes measured.
     """
-    styles = _styles(costs)
+    styles = _make_styles(costs)
     titles = {TREE: "a KD-tree, rebuilt", "exact": "the best exact k-NN"}
     marks = {"<": "v", ">": "^", "": "o"}
 
     def draw_crossover_panel(ax: Axes, theirs: str) -> None:
         for name in costs.estimators:
-            points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
+            points = [costs.find_crossover(name, theirs, d, 50) for d in costs.dimensions]
             line: dict[str, Any] = styles[name] | {"marker": ""}
-            ax.plot(costs.dimensions, [point.entries for point in points], label=name, **line)
+            ax.plot(
+                costs.dimensions, [point.entries for point in points], label=name, **line
+            )
             for d, point in zip(costs.dimensions, points, strict=True):
                 ax.plot(d, point.entries, marks[point.open], color=line["color"], ms=6)
         ax.set(xscale="log", yscale="log")
@@ -229,12 +233,12 @@ def crossover(costs: Costs) -> Figure:
         ax.set_ylim(costs.entries[0] / 1.3, costs.entries[-1] * 1.3)
         ax.yaxis.set_major_locator(FixedLocator(costs.entries))
 
-    return _panels(draw_crossover_panel, *titles)
+    return _draw_two_panels(draw_crossover_panel, *titles)
 
 
-def over_time(costs: Costs) -> Figure:
+def draw_cost_over_time(costs: Costs) -> Figure:
     """The cost of a generation, and the memory that the method keeps, over a long search."""
-    styles = _styles(costs)
+    styles = _make_styles(costs)
     lines: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in costs.over_time:
         lines.setdefault((row["method"], row["session"]), []).append(row)
@@ -250,18 +254,18 @@ def over_time(costs: Costs) -> Figure:
             ax.plot(generations, values, label=words, **styles[name], markevery=0.1)
         ax.set(xlabel="generation", ylabel=quantity, yscale="log")
 
-    return _panels(draw_quantity_panel, "CPU ms per generation", "MB kept")
+    return _draw_two_panels(draw_quantity_panel, "CPU ms per generation", "MB kept")
 
 
 OF_COSTS: dict[str, Callable[[Costs], Figure]] = {
-    "by-dimension": by_dimension,
-    "by-entries": by_entries,
-    "crossover": crossover,
-    "over-time": over_time,
+    "by-dimension": draw_cost_by_dimension,
+    "by-entries": draw_cost_by_entries,
+    "crossover": draw_crossovers,
+    "over-time": draw_cost_over_time,
 }
 
 
-def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
+def _draw_two_panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
     """Two panels, each drawn by `panel` of its value, with plain numbers on logarithmic axes."""
     with style.use_figure_style():
         figure = style.make_figure(11.2, 4.2)
@@ -275,7 +279,7 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
     return figure
 
 
-def _styles(costs: Costs) -> dict[str, dict[str, Any]]:
+def _make_styles(costs: Costs) -> dict[str, dict[str, Any]]:
     """Every method's own line."""
     timed = [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
     names = {name: METHODS.get(name, name) for name in timed}

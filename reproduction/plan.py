@@ -85,7 +85,7 @@ SCALES = {
 """smoke takes minutes, short hours on two cores, paper days"""
 
 
-def maze_methods() -> dict[str, NoveltySearch]:
+def make_maze_methods() -> dict[str, NoveltySearch]:
     """Section 5.1: BR-NS against an archive of 10000; exact recognition and visit counts."""
     return {
         "paper": maze(make_paper_brns()),
@@ -96,7 +96,7 @@ def maze_methods() -> dict[str, NoveltySearch]:
     }
 
 
-def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
+def make_ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries; exact recognition;
     and no selection at all.
 
@@ -118,7 +118,7 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     methods["random"] = replace(
         methods[f"archive-{largest}"], mutate=UniformResampling(), select=Generational()
     )
-    return {name: with_settings(search, "task", steps=steps) for name, search in methods.items()}
+    return {name: change_settings(search, "task", steps=steps) for name, search in methods.items()}
 
 
 class Variant(NamedTuple):
@@ -130,7 +130,7 @@ class Variant(NamedTuple):
     search: NoveltySearch
 
 
-def variants() -> dict[str, Variant]:
+def make_variants() -> dict[str, Variant]:
     """In the maze: other readings of the paper, ways to a more reliable BR-NS,
     and other archives.
     """
@@ -173,10 +173,12 @@ def variants() -> dict[str, Variant]:
         (baseline, archive, archives),
     ):
         for name, (label, settings) in rows.items():
-            rows_by_name[name] = Variant(group, label, with_settings(base, "estimator", **settings))
+            rows_by_name[name] = Variant(
+                group, label, change_settings(base, "estimator", **settings)
+            )
     drawn, founders = LayerFounders(), "founders as in published code"
     code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
-    as_published = replace(with_settings(paper, "estimator", **code), founders=drawn)
+    as_published = replace(change_settings(paper, "estimator", **code), founders=drawn)
     stale, living = configure(paper, {"rescore_parents": False}), maze(PopulationKNN(k=15))
     return rows_by_name | {
         "founders": Variant(reading, founders, replace(paper, founders=drawn)),
@@ -187,6 +189,6 @@ def variants() -> dict[str, Variant]:
     }
 
 
-def with_settings(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
+def change_settings(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
     """The search with other settings of one of its parts."""
     return replace(search, **{part: configure(getattr(search, part), settings)})

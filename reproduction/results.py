@@ -15,7 +15,7 @@ from brns.metrics.measures import compute_mean_and_deviation
 from brns.runs.files import write_bytes
 from brns.runs.provenance import group_by_provenance
 from brns.runs.record import Record
-from reproduction.numbers import curves
+from reproduction.numbers import compute_curves
 from reproduction.plan import LABELS
 
 Rows = Mapping[int, Mapping[str, float]]
@@ -67,7 +67,7 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
     """
     rows = []
     for name, records in runs.items():
-        by_seed = [curves(record) for record in records]
+        by_seed = [compute_curves(record) for record in records]
         for measure in by_seed[0]:
             values = [dict(zip(*each[measure], strict=True)) for each in by_seed]
             for g in sorted(set.intersection(*map(set, values))):

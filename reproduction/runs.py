@@ -16,7 +16,7 @@ from typing import NamedTuple
 from brns import run
 from brns.runs.progress import show_progress_of
 from brns.search import NoveltySearch
-from reproduction.numbers import numbers
+from reproduction.numbers import summarize_run_for_claims
 from reproduction.plan import Runs
 
 
@@ -41,10 +41,10 @@ class Job(NamedTuple):
             exist="resume",
             progress=False,
         )
-        return numbers(record)
+        return summarize_run_for_claims(record)
 
 
-def jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Job]:
+def make_jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Job]:
     """The runs of a plan: all methods' first seeds, then the second."""
     todo = []
     for seed, (name, search) in itertools.product(range(plan.seeds), methods.items()):

@@ -30,7 +30,7 @@ from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.runs.provenance import collect_provenance
 from brns.settings.configuration import configure
-from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append
+from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append_rows
 from reproduction.plan import Timing
 from reproduction.results import read_json, write_json
 
@@ -66,7 +66,7 @@ class Session:
         """Add the rows to a file beside `sessions.json`, all of them or none."""
         load = {"before": self.before, "after": list(os.getloadavg())}
         write_json(self.path, [*self.earlier, {**collect_provenance(), "load": load}])
-        append(self.path.parent / name, columns, [(*row, len(self.earlier)) for row in rows])
+        append_rows(self.path.parent / name, columns, [(*row, len(self.earlier)) for row in rows])
 
 
 def measure_costs(folder: Path, plan: Timing) -> None:
@@ -117,8 +117,10 @@ def _make_calls(
     for n in entries:
         archive = ArchiveKNN(k=K, additions=GROWTH, capacity=n)
         calls[KNN, n] = partial(NoveltyStep, archive, d, individuals, n)
-        calls[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
-        calls[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
+        calls[BRUTE, n] = lambda n=n: Exact(
+            search_by_brute_force, points(n, np.float32), individuals
+        )
+        calls[TREE, n] = lambda n=n: Exact(search_by_kd_tree, points(n, np.float64), individuals)
     return calls
 
 
@@ -139,7 +141,9 @@ def time_over_generations(session: Session, generations: int) -> None:
     if not steps and TREE in done:
         return
     archived = np.random.default_rng(0).random((GROWTH * last + individuals, DIMENSION))
-    control = Exact(brute_force, archived[: 2000 + individuals].astype(np.float32), individuals)
+    control = Exact(
+        search_by_brute_force, archived[: 2000 + individuals].astype(np.float32), individuals
+    )
     rows: list[tuple] = []
 
     def add(name: str, call: NoveltyStep | Exact, times: tuple[float, float], entries: int) -> None:
@@ -154,7 +158,7 @@ def time_over_generations(session: Session, generations: int) -> None:
             cpu, wall = np.median(spent, axis=0).tolist()
             add(name, step, (cpu, wall), entries)
         if TREE not in done and g % (10 * BLOCK) == 0:
-            tree = Exact(kd_tree, archived[: GROWTH * g + individuals], individuals)
+            tree = Exact(search_by_kd_tree, archived[: GROWTH * g + individuals], individuals)
             add(TREE, tree, measure_cpu_and_wall_milliseconds(tree), tree.entries)
     session.append(path.name, OVER_TIME, rows)
 
@@ -183,7 +187,7 @@ class Exact:
         return self.references[self.individuals :].nbytes
 
 
-def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
+def search_by_brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
     """Exact novelty of the first n references: candidates by one BLAS product, then exact
     differences.
     """
@@ -195,6 +199,6 @@ def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
     return np.sort(distances, axis=1)[:, 1 : k + 1].mean(axis=1)
 
 
-def kd_tree(references: np.ndarray, n: int, k: int) -> np.ndarray:
+def search_by_kd_tree(references: np.ndarray, n: int, k: int) -> np.ndarray:
     """The same by a tree, built anew."""
     return KDTree(references).query(references[:n], k + 1)[0][:, 1:].mean(axis=1)

@@ -73,7 +73,7 @@ def first(seeds, numbers):
 
 
 def verdicts(ours, archive=ARCHIVE, planned=400, name="paper"):
-    found = claims.of_maze(results(planned, **{name: ours}, archive=archive), name)
+    found = claims.judge_maze_claims(results(planned, **{name: ours}, archive=archive), name)
     return {short(row): row.verdict for row in found}
 
 
@@ -161,7 +161,7 @@ SMALL = {f"archive_{2000 * step}": an_archive(step) for step in (1, 2, 3)}
 
 
 def of_ant(ours=ANT, archives=ARCHIVES, planned=1000):
-    found = ant_claims.of_ant(results(planned, **archives, paper=ours))
+    found = ant_claims.judge_ant_claims(results(planned, **archives, paper=ours))
     return {short(row): row.verdict for row in found}
 
 
@@ -221,7 +221,7 @@ RANDOM = {"coverage_signatures": [1e-4] * 8, "uniformity_visits": [0.99] * 8}
     ],
 )
 def test_selection_adds_what_random_search_lacks(archive, random, verdict):
-    found = ant_claims.of_selection(results(1000, archive_6000=archive, random=random))
+    found = ant_claims.judge_selection_claims(results(1000, archive_6000=archive, random=random))
     assert [row.verdict for row in found] == [verdict] * 2
     assert "effect" in found[0].evidence
 

@@ -15,7 +15,7 @@ from brns.runs.record import Record
 from brns.runs.store import Store
 from reproduction import page, parts, pictures, runs
 from reproduction.__main__ import main
-from reproduction.cost_claims import of_timing
+from reproduction.cost_claims import judge_cost_claims
 from reproduction.costs import CONTROL, Costs
 from reproduction.plan import SCALES, Runs, Timing
 from reproduction.results import group_runs_by_provenance
@@ -52,19 +52,19 @@ def costs(tmp_path):
 
 
 def test_crossovers_are_where_costs_are_equal_and_what_costs_more_is_said(costs):
-    assert costs.crossover("BR-NS, width 3d", "exact", 16, 50).entries == pytest.approx(1600)
-    assert costs.crossover("BR-NS, width 3d", "KD-tree", 4, 50) == (200, "<")
-    assert costs.crossover("BR-NS, width 64", "exact", 4, 50).text == "below 200"
-    found = {row.source: row for row in of_timing(costs)}
+    assert costs.find_crossover("BR-NS, width 3d", "exact", 16, 50).entries == pytest.approx(1600)
+    assert costs.find_crossover("BR-NS, width 3d", "KD-tree", 4, 50) == (200, "<")
+    assert costs.find_crossover("BR-NS, width 64", "exact", 4, 50).text == "below 200"
+    found = {row.source: row for row in judge_cost_claims(costs)}
     assert found["table I"].verdict == HOLDS
     assert found["table I, our baseline"].verdict == PARTLY
     assert found["3.3"].verdict == HOLDS
 
 
 def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):
-    assert costs.drift("BR-NS, width 3d") == pytest.approx(1)
-    assert costs.drift("k-NN") == pytest.approx((1 + 1.89) / (1 + 0.09), rel=0.01)
-    lines = pictures.over_time(costs).axes[0].lines
+    assert costs.compute_drift("BR-NS, width 3d") == pytest.approx(1)
+    assert costs.compute_drift("k-NN") == pytest.approx((1 + 1.89) / (1 + 0.09), rel=0.01)
+    lines = pictures.draw_cost_over_time(costs).axes[0].lines
     assert [line.get_label() for line in lines].count(CONTROL) == 1
     assert all(np.all(np.diff(line.get_xdata()) > 0) for line in lines)
 
@@ -94,7 +94,7 @@ def test_the_committed_page_is_of_the_committed_results(tmp_path):
     """Whoever changes a rule or a claim writes the page again:
     `python -m reproduction page --out results`."""
     shutil.copytree(RESULTS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("runs"))
-    page.write(tmp_path)
+    page.write_page(tmp_path)
     assert (tmp_path / "README.md").read_text() == (RESULTS / "README.md").read_text()
 
 

@@ -8,7 +8,7 @@ from brns.runs import metadata
 from brns.runs.store import Store
 from brns.settings.description import part_from_json, part_to_json
 from reproduction import runs
-from reproduction.plan import Runs, ant_methods, variants
+from reproduction.plan import Runs, make_ant_methods, make_variants
 
 ALONE = {"paper", "recognition", "exact", "random"}
 PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
@@ -16,11 +16,11 @@ PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     # those that fill
-    assert set(ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}
-    ants = ant_methods(1500, 1000)
+    assert set(make_ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}
+    ants = make_ant_methods(1500, 1000)
     assert set(ants) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
     assert ants["random"].estimator == ants["archive-6000"].estimator
-    maze = [part_to_json(variant.search) for variant in variants().values()]
+    maze = [part_to_json(variant.search) for variant in make_variants().values()]
     assert all(a != b for i, a in enumerate(maze) for b in maze[:i])
     described = [*maze, *map(part_to_json, ants.values())]
     assert [part_to_json(part_from_json(one)) for one in described] == described
@@ -33,8 +33,10 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
 
 
 def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "numbers", lambda record: {"last": float(record.last_generation)})
-    todo = runs.jobs({"a": HOST, "b": HOST}, PLAN, tmp_path)
+    monkeypatch.setattr(
+        runs, "summarize_run_for_claims", lambda record: {"last": float(record.last_generation)}
+    )
+    todo = runs.make_jobs({"a": HOST, "b": HOST}, PLAN, tmp_path)
     assert [(job.name, job.seed) for job in todo] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
     job = todo[2]
     assert job.folder == tmp_path / "a" / "seed0001"

@@ -12,10 +12,10 @@ from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from reproduction import timing
-from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append
-from reproduction.page import _timing_provenance
+from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append_rows
+from reproduction.page import _format_timing_provenance
 from reproduction.plan import Timing
-from reproduction.timing import Exact, brute_force, kd_tree
+from reproduction.timing import Exact, search_by_brute_force, search_by_kd_tree
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_call_scores_as_the_archive_does():
     search = NoveltyStep(ArchiveKNN(k=1, additions=10, capacity=400), 2, 32, 0)
     everyone = concatenate_populations(*search.given[0])
     _, novelty = search.step(search.state, *search.given)
-    assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
+    assert_allclose(novelty, search_by_kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
     for _ in range(30):  # more than 16 batches of 32 individuals would allow
         search.make_next_inputs()
         search()
@@ -75,15 +75,15 @@ def test_costs_speak_of_what_was_asked(tmp_path):
         (d,), (n,) = plan.dimensions, plan.entries
         fixed = [(WIDE, d, 0, 50, 0, 1.0, 1.0, 8, 0)]
         fixed += [(name, d, n, 50, 0, 2.0, 1.0, 8, 0) for name in (KNN, BRUTE)]
-        append(tmp_path / "timing.csv", timing.COLUMNS, fixed)
+        append_rows(tmp_path / "timing.csv", timing.COLUMNS, fixed)
         numbers = range(0, plan.generations, 20)
         over = [(KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0) for g in numbers]
-        append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, over)
+        append_rows(tmp_path / "cost-over-time.csv", timing.OVER_TIME, over)
     for plan, blocks in zip(plans, (1, 2), strict=True):
         costs = Costs(tmp_path, plan)
         assert (costs.dimensions, costs.entries) == (list(plan.dimensions), list(plan.entries))
         assert costs.estimators == [WIDE]
-        assert costs.best_exact(plan.dimensions[0], plan.entries[0], 50) == 2.0
+        assert costs.get_best_exact_milliseconds(plan.dimensions[0], plan.entries[0], 50) == 2.0
         assert len(costs.over_time) == blocks
 
 
@@ -93,7 +93,7 @@ def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
     assert [row["session"] for row in read_csv(tmp_path / "timing.csv")] == ["0", "1"]
     sessions = json.loads((tmp_path / "sessions.json").read_text())
     assert [len(made["load"]["before"]) for made in sessions] == [3, 3]
-    text = _timing_provenance({"scale": "Small."}, tmp_path)
+    text = _format_timing_provenance({"scale": "Small."}, tmp_path)
     assert text.count("1 rows: `") == text.count("load") == 2
 
 
@@ -112,6 +112,8 @@ def test_only_the_call_is_timed():
 
 def test_exact_searches_agree_and_keep_their_entries():
     references = np.random.default_rng(0).random((500, 8), dtype=np.float32)
-    assert_allclose(brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5)
-    search = Exact(kd_tree, references, 20)
+    assert_allclose(
+        search_by_brute_force(references, 20, 15), search_by_kd_tree(references, 20, 15), rtol=1e-5
+    )
+    search = Exact(search_by_kd_tree, references, 20)
     assert (search.entries, search.bytes) == (480, 480 * 8 * 4)
