@@ -54,8 +54,12 @@ class Cells(NamedTuple):
 
     def find_nearest_cell_indices(self, population: Population) -> Int[Array, " n"]:
         """The number of each individual's cell, from 0 on and below the square of `side`."""
-        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
-        at = jnp.floor((self.place(population) - low) / (high - low) * self.side)
+        low, high, place = jnp.asarray(self.low), jnp.asarray(self.high), self.place(population)
+        if place.shape != (len(population.id), 2):
+            raise ValueError(
+                f"Cells lie in a plane: place must give (n, 2), x and y; got {place.shape}"
+            )
+        at = jnp.floor((place - low) / (high - low) * self.side)
         row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
         return row[:, 0] * self.side + row[:, 1]
 

@@ -28,7 +28,7 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[i
         if seeds is None:
             numbers = [operator.index(seed)]
         elif np.iterable(seeds):
-            numbers = sorted(map(operator.index, seeds))
+            numbers = sorted(map(operator.index, seeds)) if operator.index(seed) == 0 else []
         else:
             numbers = [operator.index(seed) + i for i in range(operator.index(seeds))]
     except TypeError:
@@ -36,8 +36,8 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[i
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
     if not numbers or numbers[0] < 0 or numbers[-1] >= 2**32 or len(set(numbers)) < len(numbers):
         raise ValueError(
-            "a run needs one or more different seeds, whole numbers from 0 to 2**32 - 1; got "
-            f"seed={seed}, seeds={seeds}"
+            "a run needs one or more different seeds, whole numbers from 0 to 2**32 - 1, and no "
+            f"seed beside a list of seeds; got seed={seed}, seeds={seeds}"
         )
     return numbers
 

@@ -408,3 +408,9 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_computed(
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
         brns.compare("arm", methods, out=tmp_path / "file")
+
+
+def test_cells_lie_in_a_plane(unchecked):
+    behaviors = brns.Population.from_descriptors(jnp.zeros((5, 1)))
+    with pytest.raises(ValueError, match=r"place must give \(n, 2\), x and y; got \(5, 1\)"):
+        CELLS.find_visited_cells(behaviors)
