@@ -166,8 +166,7 @@ class VisitCounts(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale; see `NoveltyEstimator.init`."""
-        turn, *of_boxes, cone = jax.random.split(key, 6)
-        of_more = jax.random.split(jax.random.fold_in(key, 1), 4)
+        turn, *of_boxes, cone, more = jax.random.split(key, 7)
         d = space.dimension
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
         most = 0 if d <= FEW else MORE_CONES if self.cones is None else self.cones
@@ -178,7 +177,7 @@ class VisitCounts(eqx.Module):
             direction,
             self._draw_boxes(of_boxes, total - cones, direction, d),
             draw_cone_hashes(cone, cones, d + direction.shape[0] * direction.shape[2]),
-            self._draw_boxes(of_more, cones - fewer, direction, d),
+            self._draw_boxes(jax.random.split(more, 4), cones - fewer, direction, d),
         )
         empty = jnp.zeros(total * self.rows, jnp.int32)
         return Counts(empty, grids, frame_from_box(space), jnp.int32(0), jnp.int32(-1))

@@ -35,8 +35,8 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half,
     jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)
     reopen = ActiveRun.begin_session_and_clean_up
 
-    def limited(*arguments):
-        reopen(*arguments)  # run.json itself is larger
+    def limited(*arguments, **settings):
+        reopen(*arguments, **settings)  # run.json itself is larger
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
 
     monkeypatch.setattr(ActiveRun, "begin_session_and_clean_up", limited)
