@@ -157,9 +157,7 @@ def draw_ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
         axes[0].set_yticks(range(len(rows)), [row["label"] for row in rows.values()])
         for group, color in colors.items():
             axes[0].plot([], [], "o", ms=4, color=color, label=f"a seed: {group}")
-        axes[0].plot(
-            [], [], "|", ms=10, mew=1.4, color=style.INK, label="mean over the dots"
-        )
+        axes[0].plot([], [], "|", ms=10, mew=1.4, color=style.INK, label="mean over the dots")
         axes[0].plot([], [], "x", ms=4, color=style.INK, label="a seed that never did")
         style.add_legend_below(figure, columns=5)
     return figure
@@ -217,9 +215,7 @@ def draw_crossovers(costs: Costs) -> Figure:
         for name in costs.estimators:
             points = [costs.find_crossover(name, theirs, d, 50) for d in costs.dimensions]
             line: dict[str, Any] = styles[name] | {"marker": ""}
-            ax.plot(
-                costs.dimensions, [point.entries for point in points], label=name, **line
-            )
+            ax.plot(costs.dimensions, [point.entries for point in points], label=name, **line)
             for d, point in zip(costs.dimensions, points, strict=True):
                 ax.plot(d, point.entries, marks[point.open], color=line["color"], ms=6)
         ax.set(xscale="log", yscale="log")
