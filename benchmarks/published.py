@@ -113,7 +113,7 @@ strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. Th
 `pip install 'brns[peers]'`.
 
 *Made by* is the number of the commit, versions and machine, listed below. A row with two numbers
-has seeds of both; the two differ in no setting.
+has seeds of both; the two differ in no setting, and draw other grids.
 """
 COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds N`.
 With `--seeds 0` it writes this page of what is there."""
