@@ -105,14 +105,19 @@ def test_methods_are_compared_in_an_own_search_or_task(folder):
     own = call("compare", "lonely_world:search", *few, *methods, "--out", "own", folder=folder)
     assert "1.00 (1.00 to 1.00)" in own.stdout
     assert "| 8 + 6 |" in (folder / "own.md").read_text()
+    both = ("lonely_world:search", "arm")
+    alone = call("compare", *both, *few, "lonely_world:near", folder=folder, status=2)
+    assert "compared alone" in alone.stderr
+
+
+@pytest.mark.slow
+def test_two_methods_of_one_name_are_both_compared(folder):
+    few = ("--seeds", 2, "--generations", 2, "--estimator")
     two = ("counts", "--estimator", "lonely_world:counts", "--out", "two")
     call("compare", "lonely_world:search", *few, *two, folder=folder)
     page = (folder / "two.md").read_text()
     assert "| lonely_world:counts | " in page
     assert "| counts | " in page
-    both = ("lonely_world:search", "arm")
-    alone = call("compare", *both, *few, "lonely_world:near", folder=folder, status=2)
-    assert "compared alone" in alone.stderr
 
 
 @pytest.mark.slow
