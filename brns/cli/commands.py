@@ -224,7 +224,14 @@ def fork_(
     if workers and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(record, at, other, out=out, generations=generations)
-    resume(out, None, None, workers, timeout, failures, worker_log, search)
+    resume(
+        out,
+        workers=workers,
+        timeout=timeout,
+        failures=failures,
+        worker_log=worker_log,
+        search=search,
+    )
 
 
 for command in (runs, show, figure, report, movie, compare):

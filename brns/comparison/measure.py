@@ -17,12 +17,7 @@ from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
-from brns.runs.seeds import (
-    compute_generations,
-    count_parallel_batches,
-    slice_seeds_into_batches,
-    stack_trees,
-)
+from brns.runs.seeds import compute_generations, count_parallel_batches, stack_trees
 from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
@@ -86,7 +81,6 @@ def run_method(
     populations, times = [], []
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
-    batches = len(slice_seeds_into_batches(len(seeds), batches))
     if peer:
         steps = _iterate_peer_offspring_without_states(peer, search, world, seeds, states)
     else:

@@ -331,17 +331,7 @@ class VisitCounts(eqx.Module):
     ) -> Int[Array, "grids n"]:
         """Where each descriptor's cell is counted, in each grid; the same in every batch."""
         frame, grids = state.frame, state.grids
-        d, spread = frame.space.dimension, _compute_relative_founders_spread(frame)
-        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=1)).ravel()
-        length = jnp.concatenate([jnp.ones_like(frame.center), length])
-        sizes = np.array(SIZES if d <= FEW else SIZES[:-1])
-        scales = Scales(
-            2 / (frame.space.high - frame.space.low),
-            UNIT * LIMB / length,
-            self._place_cells(grids.boxes, length, spread, sizes),
-            self._place_cells(grids.more_boxes, length, spread, sizes),
-        )
-        scales = jax.lax.optimization_barrier(scales)
+        scales = jax.lax.optimization_barrier(self._compute_scales(state))
         points = (descriptors - frame.center) * scales.box
         along = _project_on_coordinates_and_directions(points, grids.direction)
 
@@ -361,16 +351,14 @@ class VisitCounts(eqx.Module):
             cones = jax.tree.map(lambda x: x[part], grids.cones)
             return hash_projections_to_cones(cones, along, scales.unit, spread / 3**0.5)
 
-        mixed, more = [hash_boxes(grids.boxes, scales.boxes)], len(grids.more_boxes.axis)
+        def hash_more_boxes() -> UInt32[Array, "_ n"]:
+            return hash_boxes(grids.more_boxes, scales.more_boxes)
+
+        spread, more = _compute_relative_founders_spread(frame), len(grids.more_boxes.axis)
+        mixed = [hash_boxes(grids.boxes, scales.boxes)]
         if more:
             few = frame.directions <= MANY
-            mixed.append(
-                jax.lax.cond(
-                    few,
-                    lambda: hash_boxes(grids.more_boxes, scales.more_boxes),
-                    lambda: hash_cones(slice(more)),
-                )
-            )
+            mixed.append(jax.lax.cond(few, hash_more_boxes, lambda: hash_cones(slice(more))))
         if len(grids.cones.axis):
             mixed.append(hash_cones(slice(more, None)))
         mixed = jnp.concatenate(mixed)
@@ -378,6 +366,20 @@ class VisitCounts(eqx.Module):
         row = (mixed ^ (mixed >> 13)) % self.rows
         first = self.rows * jnp.arange(len(row), dtype=jnp.int32)
         return row.astype(jnp.int32) + first[:, None]
+
+    def _compute_scales(self, state: Counts) -> Scales:
+        """How long axes and the cells on them are."""
+        frame, grids = state.frame, state.grids
+        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=1)).ravel()
+        length = jnp.concatenate([jnp.ones_like(frame.center), length])
+        sizes = np.array(SIZES if frame.space.dimension <= FEW else SIZES[:-1])
+        spread = _compute_relative_founders_spread(frame)
+        return Scales(
+            2 / (frame.space.high - frame.space.low),
+            UNIT * LIMB / length,
+            self._place_cells(grids.boxes, length, spread, sizes),
+            self._place_cells(grids.more_boxes, length, spread, sizes),
+        )
 
     def _place_cells(
         self,

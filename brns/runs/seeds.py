@@ -47,7 +47,8 @@ def count_parallel_batches(task: Task, seeds: int) -> int:
         return 1
     if jax.config.jax_default_prng_impl != "threefry2x32":  # ty: ignore[missing-attribute]
         return seeds
-    return min(seeds, count_cores() if jax.default_backend() == "cpu" else jax.local_device_count())
+    most = count_cores() if jax.default_backend() == "cpu" else jax.local_device_count()
+    return len(slice_seeds_into_batches(seeds, min(seeds, most)))
 
 
 def slice_seeds_into_batches(seeds: int, batches: int) -> list[slice]:

@@ -329,8 +329,8 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         hints = typing.get_type_hints(part)
     values, present_values = {}, attributes_of(original) if is_user_part else {}
     settings = {key: value for key, value in description.items() if key != "name"}
-    if "name_" in settings:
-        settings["name"] = settings.pop("name_")
+    if (key := key_of_setting("name")) in settings:
+        settings["name"] = settings.pop(key)
     for key, value in settings.items():
         present = present_values.get(key)
         if is_user_part and descriptions_equal(part_to_json(present), value):
