@@ -1,5 +1,6 @@
 """The start of the command line: `brns`, or `python -m brns.cli`."""
 
+import io
 import itertools
 import logging
 import os
@@ -16,6 +17,9 @@ def main() -> None:
     from brns.cli.commands import app
 
     _configure_logging()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whose encoding may lack a letter
+            stream.reconfigure(errors="replace")
     # As a batch system ends a job: like Ctrl-C, so that workers leave no semaphores behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

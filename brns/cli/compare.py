@@ -87,7 +87,8 @@ def compare(
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None
-    console.print(Markdown(f"{comparison}"))
+    table = f"{comparison}\n"
+    console.print(Markdown(table) if console.is_terminal else table, soft_wrap=True)
     console.print(
         f"Page: {page.resolve_page_path(out)}\nPicture: {out / 'comparison.png'}",
         soft_wrap=True,

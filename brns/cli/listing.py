@@ -66,11 +66,18 @@ def find_runs_recursively(directory: Path) -> list[Path]:
     """The run in a directory, or all runs anywhere below it, in the order of their paths; a
     `SettingsError` where there is none.
 
-    What is hidden in it, or within a run, is left out; links are followed.
+    What is hidden in it, or within a run, is left out; links are followed, but not back.
     """
     runs = []
     for folder, below, files in os.walk(directory, followlinks=True):
-        below[:] = [name for name in below if NAME not in files and not name.startswith(".")]
+        here = Path(folder).resolve()
+        below[:] = [
+            name
+            for name in below
+            if NAME not in files
+            and not name.startswith(".")
+            and not here.is_relative_to((here / name).resolve())
+        ]
         if NAME in files:
             runs.append(Path(folder))
     if not runs:

@@ -172,7 +172,10 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
                     "several tasks of your own are compared as worlds: give each as "
                     f"brns.comparison.worlds.make_world_of_task(...); got {each!r:.80}"
                 )
-    return [each._replace(generations=generations or each.generations) for each in worlds]
+    worlds = [each._replace(generations=generations or each.generations) for each in worlds]
+    for each in worlds:
+        require_integer(f"generations of {each.name}", each.generations, 2)
+    return worlds
 
 
 def _make_methods(
@@ -213,7 +216,7 @@ def _make_jobs(
             if peer is not None:
                 settings["peer"] = part_to_json(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
-            path = out / "methods" / each.name / f"{file}.json"
+            path = out / "methods" / each.name / f"{file[:200]}.json"  # file systems take 255
             if path in jobs:
                 raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
             jobs[path] = _Job(each, name, search, peer, path, json.loads(_to_json(settings)))

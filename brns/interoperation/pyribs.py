@@ -67,14 +67,21 @@ class NoveltyArchive(ArchiveBase):
             `novelty` `(n,)`, and `status` `(n,)`, which is 2, "new", for all.
 
         Raises:
-            ValueError: where measures have another shape or are not finite.
+            ValueError: where measures have another shape or are not finite, or there are not as
+                many solutions, objectives and measures.
         """
-        measures = np.asarray(measures)
-        novelty = self.novelty.score(measures, population=measures)
-        self.novelty.learn(measures, novelty)
         objective = np.zeros(len(measures)) if objective is None else objective
         columns = {"solution": solution, "objective": objective, "measures": measures}
-        self._last = {name: np.array(values, np.float32) for name, values in columns.items()}
+        batch = {name: np.array(values, np.float32) for name, values in columns.items()}
+        if len({len(values) for values in batch.values()}) > 1:
+            shapes = ", ".join(f"{name} of {values.shape}" for name, values in batch.items())
+            raise ValueError(
+                f"a batch has as many solutions, objectives and measures; got {shapes}"
+            )
+        measures = batch["measures"]
+        novelty = self.novelty.score(measures, population=measures)
+        self.novelty.learn(measures, novelty)
+        self._last = batch if len(measures) else self._last
         return {"status": np.full(len(measures), 2, np.int32), "novelty": novelty}
 
     def sample_elites(self, n: int, *_: Any, **__: Any) -> dict[str, np.ndarray]:

@@ -61,9 +61,6 @@ def fork(
     source = run if isinstance(run, Record) else Record(run)
     out, at = paths.resolve_output_folder(out), require_integer("at", at, 0)
     search = search or source.search
-    total = require_integer(
-        "generations", source.planned_generations if generations is None else generations, at + 1
-    )
     before, after = source.experiment, part_to_json(search)
     changed = source.find_different_settings(search)
     spaces = (source.behavior_space, search.task.behavior_space)
@@ -73,6 +70,9 @@ def fork(
         if was != now:
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
+    total = require_integer(
+        "generations", source.planned_generations if generations is None else generations, at + 1
+    )
     genes, length = search.task.genotype_space.dimension, state.population.genotype.shape[1]
     if genes != length:
         raise ValueError(

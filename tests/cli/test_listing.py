@@ -121,6 +121,7 @@ def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_pat
     run = shutil.copytree(runs / "finished", tmp_path / "elsewhere/run")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/moved").symlink_to(run)
+    (tmp_path / "runs/here").symlink_to(tmp_path)  # leads back: the run would be there many times
     for name in ("lock", "progress.csv"):
         (run / name).unlink(missing_ok=True)
     before = {file: file.stat().st_mtime_ns for file in (run, *run.rglob("*"))}

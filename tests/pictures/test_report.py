@@ -66,6 +66,11 @@ def test_nothing_is_fetched_and_the_page_is_small(page):
     assert page.stat().st_size < 1e6
 
 
+def test_a_folder_is_no_page(near, tmp_path):
+    with pytest.raises(ValueError, match="is a folder; give the page's name in it"):
+        page.write_report(near, tmp_path)
+
+
 def test_every_figure_is_there_or_the_reason_why_not(page):
     text = page.read_text()
     assert set(re.findall(r'id="figure-([\w-]+)"', text)) == {"behaviors", "age", "q", "eta"}

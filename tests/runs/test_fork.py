@@ -88,6 +88,7 @@ DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
 @pytest.mark.parametrize(
     ("at", "other", "message"),
     [
+        (40, HOST, r"keeps no state of generation 40; it has 0, 2 ... 12"),
         (5, HOST, r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
         (12, HOST, "generations must be a whole number from 13 on"),
         (6, replace(HOST, task=LONGER), "length of genotypes: .* has 5; got 6"),

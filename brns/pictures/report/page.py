@@ -60,9 +60,12 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         The page's path.
 
     Raises:
-        ValueError: for runs of different tasks, the same run twice, and no run.
+        ValueError: for runs of different tasks, the same run twice, no run, and a page that is a
+            folder.
     """
     out = Path(out)
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder; give the page's name in it, such as report.html")
     runs = group_by_method(records)
     first_seeds = {label: seeds[0] for label, seeds in runs.items()}
     reference, first = next(iter(first_seeds.items()))
