@@ -54,8 +54,9 @@ class Adapter(eqx.Module):
             return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
         bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
         low, high = (jnp.broadcast_to(jnp.asarray(getattr(space, b)), space.shape) for b in bounds)
-        bounded = jnp.isfinite(low) & jnp.isfinite(high)
-        least, most = jnp.where(bounded, low, -1.0), jnp.where(bounded, high, 1.0)
+        from_below, from_above = jnp.isfinite(low), jnp.isfinite(high)
+        least = jnp.where(from_below, low, jnp.where(from_above, high - 2, -1.0))
+        most = jnp.where(from_below & from_above, high, least + 2)
         share = (action.reshape(space.shape) + 1) / 2
         if jnp.issubdtype(space.dtype, jnp.integer):  # each value is as likely as the next
             scaled = jnp.floor(least + (most - least + 1) * share)

@@ -256,6 +256,12 @@ def test_each_integer_action_is_as_likely_as_the_next():
     assert_allclose(counts, 0.25, atol=1e-3)
 
 
+def test_an_action_with_one_bound_lies_within_two_of_it():
+    spec = SimpleNamespace(minimum=0.0, maximum=np.inf, shape=(2,), dtype=np.float32)
+    env = TimeStepEnv(SimpleNamespace(action_spec=spec))
+    assert_allclose(env._to_native(jnp.array([-0.5, 0.5])), [0.5, 1.5])
+
+
 class Bounded(Keyed):
     """Of which the bounds are made by JAX when they are asked for."""
 

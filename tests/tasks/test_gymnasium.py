@@ -243,6 +243,8 @@ def test_every_whole_number_of_a_box_has_an_equal_share_of_the_outputs(low, high
     assert half == 2 * 10**9
     endless = spaces.Box(-(2**31), 2**31 - 1, (1,), np.int32)
     assert taken(endless, np.array([[-0.9], [0.9]])).ravel().tolist() == [-1, 1]
+    positive = taken(spaces.Box(0, np.inf, (1,)), np.array([[-0.5], [0.5]]))
+    assert positive.ravel().tolist() == pytest.approx([0.5, 1.5])
     rounded = taken(spaces.Box(low, high, (1,), np.int64), low + np.array([[0.6], [-9]]), False)
     assert rounded.ravel().tolist() == [low + 1, low]
 

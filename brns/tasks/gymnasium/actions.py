@@ -90,13 +90,13 @@ def _make_chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n 
         return largest
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
     discrete = not np.issubdtype(space.dtype, np.floating)  # bools too
-    bounded = (low > -UNBOUNDED) & (high < UNBOUNDED)
-    if discrete:  # where the largest number of a type says that there is no bound, but of few bits
-        wide = np.iinfo(space.dtype) if space.dtype.itemsize >= 4 else None
-        bounded = wide is None or ((high < wide.max) & ((low > wide.min) | (wide.min == 0)))
+    from_below, from_above = low > -UNBOUNDED, high < UNBOUNDED  # whether there is a bound
+    if discrete and space.dtype.itemsize >= 4:  # the extreme numbers of the type say that none is
+        wide = np.iinfo(space.dtype)
+        from_below, from_above = (low > wide.min) | (wide.min == 0), high < wide.max
     margin = discrete / 2  # so that each integer has an equal share
-    least = np.where(bounded, low, -1.0) - margin
-    half = (np.where(bounded, high, 1.0) + margin - least) / 2
+    least = np.where(from_below, low, np.where(from_above, high - 2, -1.0)) - margin
+    half = np.where(from_below & from_above, high - low, 2.0) / 2 + margin
     middle = least + half
 
     def scaled(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
