@@ -3,7 +3,7 @@
     python examples/novelty_reward.py            (needs pip install gymnasium; ten seconds)
 
 Q-learning over a table drives a car in its valley. Its own reward punishes every push, and teaches
-it to stand still; novelty in its place swings it up. Add both where a reward leads somewhere.
+it to stand still; novelty in its place swings it up. Add both where the reward is informative.
 """
 
 import gymnasium
@@ -28,7 +28,7 @@ class NoveltyReward(gymnasium.vector.VectorWrapper):
 
 
 def cell(observations):
-    """Place and speed as a number of 20 x 20."""
+    """The index of the 20 x 20 cell of place and speed."""
     unit = (observations - [-1.2, -0.07]) / [1.8, 0.14]
     return np.clip(unit * 20, 0, 19).astype(int) @ [20, 1]
 

@@ -16,8 +16,8 @@ import brns
 def main(batches=200):
     random = np.random.default_rng(0)
     novelty = brns.Novelty(brns.VisitCounts(), brns.Box([-1.0, -1.0], [1.0, 1.0]))
-    left = random.uniform([-1, -1], [0, 1], (1000, 2))  # never shown to the estimator,
-    right = -left  # but the left ones have neighbours that are
+    left = random.uniform([-1, -1], [0, 1], (1000, 2))  # not learned, but near points that are
+    right = -left  # far from all that is learned
     print("batches seen   mean novelty left   right")
     for number in range(batches):
         if number in (0, 10, 50, batches - 1):

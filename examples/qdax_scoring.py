@@ -3,9 +3,9 @@ so that whole runs compile and batch over seeds.
 
     python examples/qdax_scoring.py            (QDax need not be installed)
 
-Of QDax 0.5: (genotypes, key) -> (fitnesses, descriptors, extra scores); up to 0.4 a key came back
-as fourth. Genotypes are a tree of arrays there, such as a network's parameters, and a flat vector
-here.
+For QDax 0.5: (genotypes, key) -> (fitnesses, descriptors, extra scores); up to 0.4 a key was
+returned as a fourth value. Genotypes are a tree of arrays there, such as a network's parameters,
+and a flat vector here.
 """
 
 from collections.abc import Callable

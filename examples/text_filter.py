@@ -2,10 +2,10 @@
 
     python examples/text_filter.py
 
-A stream of 2,000 sentences, of which the largest of 40 topics has 883 and the smallest one. The
+A stream of 2,000 sentences, on 40 topics: 883 sentences on one, a single sentence on another. The
 embedding is a stand-in without a model. `1 / novelty - 1` are effective visits: a sentence that was
-evaluated has at least 1 for ever. So below 1 is what is less familiar than that; below 0.5 is a
-fifth of this stream.
+evaluated has at least 1 for ever. So a sentence below 1 is less familiar
+than an evaluated one; a fifth of this stream is below 0.5.
 """
 
 import zlib

@@ -126,8 +126,8 @@ def test_readme(tmp_path):
     text = (ROOT / "README.md").read_text()
     (block,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     script = tmp_path / "readme.py"
-    script.write_text(block + "\nprint(behaviors.shape, len(solutions.genotype) > 0)")
-    assert "(401, 100, 2) True" in run(script, tmp_path)
+    script.write_text(block + "\nprint(len(record.generations), len(solutions.genotype) > 0)")
+    assert "401 True" in run(script, tmp_path)
     assert is_png(tmp_path / "overview.png")
 
 

@@ -63,8 +63,8 @@ def compare(
     workers: int | None = None,
     progress: bool = True,
 ) -> Comparison:
-    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling
-    and cost.
+    """Compare estimators on a task, a search, or built-in tasks (the suite's worlds), over seeds:
+    coverage, cycling and cost.
 
     Offspring are made as `NoveltySearch` makes them by default, or as the search that is given
     does. Methods of pyribs have the same founders and as many evaluations.

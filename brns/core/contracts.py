@@ -12,7 +12,7 @@ from brns.core.population import Evaluation, Generation, Population
 
 @runtime_checkable
 class Task(Protocol):
-    """What evaluates genotypes, such as a simulation.
+    """The interface of a task: what evaluates genotypes, such as a simulation.
 
     `traceable` says that `evaluate` is JAX code, so that it can be compiled into the loop and
     batched over seeds. Code on the host (MuJoCo, Gymnasium, NumPy) sets it to False and is called
@@ -46,7 +46,7 @@ class Task(Protocol):
 
 @runtime_checkable
 class NoveltyEstimator(Protocol):
-    r"""A novelty function that learns from the generations that pass:
+    r"""The interface of a novelty estimator: scores behaviors and learns from each generation;
     $\Omega^g$ in the paper's section 4.
 
     All three methods are JAX code, and a state is a tree of arrays whose shapes never change.

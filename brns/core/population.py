@@ -33,7 +33,7 @@ class Evaluation(NamedTuple):
 
 
 class Population(NamedTuple):
-    """Individuals as columns: row i of each column is individual i. Read back from a record,
+    """A table of individuals: row i of every column is individual i. Read back from a record,
     they are NumPy arrays.
     """
 

@@ -89,8 +89,8 @@ class Scales(NamedTuple):
 
 
 class VisitCounts(eqx.Module):
-    r"""Count-based novelty: a power mean, over random hashed grids of many cell sizes, of
-    1/sqrt(1 + visits).
+    r"""Count-based novelty: the squared mean of 1/sqrt(1 + visits) over random hashed grids of
+    many cell sizes.
 
     $M(b) = \left( \frac{1}{T} \sum_{i=1}^{T} 1 / \sqrt{1 + N_i(b)} \right)^2$ with $N_i(b)$ the
     visits to the cell of b in grid i. $1 / M - 1$ are the `effective_visits`: N where all grids

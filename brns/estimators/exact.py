@@ -45,8 +45,8 @@ class ExactState(NamedTuple):
 
 
 class ExactRecognition(eqx.Module):
-    r"""The predictive variance of Bayesian linear regression on random Fourier features of all
-    behaviors ever seen: BR-NS with frozen features, whose last layer is solved in closed form.
+    r"""BR-NS solved in closed form: the predictive variance of Bayesian linear regression on frozen
+    random Fourier features, given all behaviors seen.
 
     Novelty is the expected recognition error that remains:
 

@@ -34,7 +34,8 @@ class RecognitionState(NamedTuple):
 
 class BehaviorRecognition(eqx.Module):
     r"""BR-NS, random network distillation on descriptors: the error of a network that learns to
-    imitate a frozen random one on past behaviors.
+    imitate a frozen random one on past behaviors. The defaults are ours; the paper's are in
+    `experiments.make_paper_brns()`.
 
     $\mathcal{M}(b, w) = \lVert \xi^*(b) - \xi_1(b; w) \rVert_2^2$ with a frozen random encoder
     $\xi^*$ and a trained encoder $\xi_1$. Before the search, gradient ascent on $\mathcal{M}$ over

@@ -1,5 +1,5 @@
-"""The paper's experiments as functions that return a `NoveltySearch`,
-and experiments chosen by name.
+"""Ready-made experiments, the paper's maze and ant and a car: functions that return a
+`NoveltySearch`, and searches by name.
 
 `maze()` and `ant()` have the paper's operator, polynomial mutation; `car()`, which is not the
 paper's, has the default of `NoveltySearch`, the mixture. By name every experiment has the mixture;

@@ -83,7 +83,8 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
 
 
 def to_dataframe(population: Population, search: NoveltySearch | None = None) -> "pandas.DataFrame":
-    """Individuals of a record as a pandas DataFrame; wide columns become `descriptor_0`, ...
+    """Individuals, such as `record.population()`, as a pandas DataFrame; wide columns
+    become `descriptor_0`, ...
 
     Needs pandas, the extra `pandas`.
 

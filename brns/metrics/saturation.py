@@ -80,7 +80,7 @@ def fraction_new_in_last_half_of_record(record: Record) -> Float[np.ndarray, " g
 
 
 def saturated(saved: Any) -> bool:
-    """Whether a run has stopped finding, for `brns.run(..., until=brns.saturated)`.
+    """Whether a run has almost stopped reaching new places: `brns.run(..., until=brns.saturated)`.
 
     So it is when, of the places it has visited, less than 5 % were first visited in the last half
     of its generations, 20 at least. Rooms behind a door that is not found yet are not seen coming.

@@ -24,8 +24,8 @@ class UniformFounders(eqx.Module):
 
 
 class LayerFounders(eqx.Module):
-    r"""PyTorch's default initialization of linear layers: weights and biases uniform in
-    $\pm 1/\sqrt{fan\_in}$.
+    r"""Founders that are networks, initialized as PyTorch does linear layers: weights and biases
+    uniform in $\pm 1/\sqrt{fan\_in}$.
 
     The published code begins with it. The genotype is laid out as `FeedForward` reads it, whose
     `sizes` these are. What lies outside the box is put on its border.

@@ -90,7 +90,7 @@ class GaussianMutation(eqx.Module):
 
 
 class IsoLineDD(eqx.Module):
-    r"""Steps all around, and along the line to another parent:
+    r"""Gaussian steps in all directions, and along the line to another parent:
     $x + \sigma_1 w z + \sigma_2 (y - x) \zeta$.
 
     $y$ is another genotype of the batch, drawn uniformly, $w$ the box's width,
@@ -320,9 +320,7 @@ class MixedMutation(eqx.Module):
 
 
 class UniformResampling(eqx.Module):
-    """Genotypes drawn anew, uniformly from the box, whatever the parents':
-    what random search does.
-    """
+    """Random search: genotypes drawn anew, uniformly from the box, whatever the parents have."""
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box

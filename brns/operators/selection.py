@@ -21,8 +21,8 @@ class Elitist(eqx.Module):
 
 
 class Generational(eqx.Module):
-    """Replacement by age (mu, lambda): keeps the latest born, whatever their novelty. Ties keep
-    the order.
+    """Generational replacement: keeps the latest born, whatever their novelty, so that nothing
+    selects, unlike comma selection. Ties keep the order.
     """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:

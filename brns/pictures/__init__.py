@@ -1,5 +1,5 @@
-"""Figures: records in, numbered as in the paper. `draw` makes one by its name, `data` has its
-numbers, and `FIGURES` is the table of them.
+"""Figures drawn from records, numbered as in the paper. `draw` makes one by its name, `data` has
+its numbers, and `FIGURES` is the table of them.
 
 A line over generations is the mean over the runs of a method, its band one standard deviation over
 seeds to either side. Where that would reach below 0 of a quantity that cannot, or above all that

@@ -21,9 +21,7 @@ from brns.tasks.chunked import pop_failure_reasons
 
 
 class SavedGeneration(NamedTuple):
-    """One seed's generation, on disk by now:
-    what a progress display or a live statistic may look at.
-    """
+    """What `brns.generations` yields and `until` takes: one seed's generation, saved by now."""
 
     record: Record
     """the run as far as it is"""

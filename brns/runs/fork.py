@@ -33,7 +33,7 @@ def fork(
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
 ) -> Record:
-    """A run that goes on from a generation of another, with other settings; `brns.resume(out)`
+    """Copy a run up to a generation as a new run, with other settings; `brns.resume(out)`
     continues it.
 
     It is a run of its own: generations 0 to `at` are copied, so that figures and coverage see one

@@ -101,8 +101,7 @@ def generations(
     name: str | None = None,
     progress: bool = True,
 ) -> Iterator[SavedGeneration]:
-    """`run` as a loop of your own: hands out each generation when it is saved, from the founders
-    on.
+    """`run` as an iterator: yields each generation once it is saved, the founders first.
 
     Leave the loop when you like: all that was handed out is on disk, and `resume` or
     `exist="resume"` goes on. `search`, `generations`, `out`, `seed`, `seeds`, `checkpoint_every`,

@@ -429,7 +429,7 @@ def _to_html(records: list[Record]) -> str:
 
 
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Records:
-    """The run in a directory, or the runs of several seeds that stand side by side in it.
+    """Open the run in a directory, or the runs of several seeds side by side in it.
 
     Args:
         path: the run's directory, or the one in which the directories of several seeds stand.

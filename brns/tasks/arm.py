@@ -17,8 +17,8 @@ PIXELS = 16
 
 
 class PlanarArm(eqx.Module):
-    r"""A planar arm of several joints, whose behavior is where it reaches, how it lies,
-    or how it looks.
+    r"""A planar arm of several joints, whose behavior is its tip, all its joints, or a
+    picture of it.
 
     Gene $g_i$ in [0, 1] is the angle $a_i = \pi (2 g_i - 1)$ of link i to the link before, or to
     the x axis. Link i ends at

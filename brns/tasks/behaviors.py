@@ -36,7 +36,8 @@ class Bounded(Protocol):
 
 
 class Waypoints(eqx.Module):
-    """Observations, such as the agent's position, at k equally spaced steps of an episode.
+    """A behavior: observations, such as the agent's position, at k equally spaced steps of an
+    episode.
 
     The last one is the end.
 
@@ -66,7 +67,7 @@ class Waypoints(eqx.Module):
 
 
 class Statistic(eqx.Module):
-    """A statistic of each observation or action over an episode, such as its mean.
+    """A behavior: a statistic, such as the mean, of each observation or action over an episode.
 
     Observations are those after a step. The mean of a foot's contact is the share of time on the
     ground; the mean of a discrete action, its frequency.

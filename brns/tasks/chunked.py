@@ -42,7 +42,8 @@ _tell_once = functools.cache(lambda text: print(text, file=sys.stderr))
 
 
 class Chunked(Wrapper):
-    """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
+    """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours;
+    some may fail (`failures`).
 
     A record names no executor, so that a run is resumed without workers.
 

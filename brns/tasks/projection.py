@@ -13,8 +13,8 @@ CENTER = 0.4 * BOUND
 
 
 class LinearProjection(eqx.Module):
-    r"""The sphere's linear projection: many genes that sum to few numbers,
-    so that the far corners are hard to reach.
+    r"""The linear projection benchmark (sphere): each number of a descriptor is the sum of a
+    group of genes, so that the far corners are hard to reach.
 
     With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in
     $[-10.24, 10.24]^n$ are the sums of $c(\theta_i)$ over d groups of n/d genes, one after another,

@@ -14,7 +14,7 @@ from brns.tasks.worker import EvaluationError as EvaluationError
 
 
 class Processes(Chunked):
-    """A task that cloudpickle takes, evaluated by `workers` processes of this machine.
+    """A task, pickled by cloudpickle and evaluated by `workers` processes of this machine.
 
     They are started anew, never forked, when first needed. Each uses one core and no accelerator.
     They end on `close()`, at the end of a `with` block, or with this process. A worker that dies is
