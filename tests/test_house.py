@@ -27,7 +27,6 @@ LAYERS = (
 APART = [("tasks.maze", "tasks.ant"), ("tasks.ant", "tasks.maze")]
 APART += [("metrics", "search"), ("pictures", "runs.loop")]
 """worlds do not know each other, measures are functions on arrays, pictures run nothing"""
-ENTRIES_AT_THE_TOP = 19
 
 
 def name(path: Path) -> str:
@@ -90,8 +89,3 @@ def test_there_are_no_circles():
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(f"these import each other: {' <- '.join(error.args[1])}") from None
-
-
-def test_few_stand_at_the_top():
-    entries = {path.name for path in HOME.iterdir()} - {"__pycache__"}
-    assert len(entries) <= ENTRIES_AT_THE_TOP

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from searches import search
 from test_keys import ESTIMATORS
-from worlds import HostIdentity, Identity
+from worlds import HostIdentity, Identity, altered
 
 import brns
 from brns.runs.seeds import copy_to_host, count_parallel_batches
@@ -49,14 +49,6 @@ def test_worlds_can_be_evaluated_in_double_precision(task):
             assert evaluation.descriptor.shape == (3, task.behavior_space.dimension)
 
 
-class Fine(Identity):
-    """A world whose criterion needs double precision."""
-
-    def evaluate(self, genotypes, key):
-        nearly = 1 + 1e-12 * jnp.ones(len(genotypes))
-        return super().evaluate(genotypes, key)._replace(solved=nearly > 1)
-
-
 @contextlib.contextmanager
 def configured(name, value):
     """JAX's setting, of all threads."""
@@ -71,7 +63,11 @@ def configured(name, value):
 @pytest.mark.slow
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     with configured("jax_enable_x64", True):
-        fine = search(Fine(), brns.PopulationKNN(k=2))
+
+        def nearly(evaluation, genotypes, key):
+            return evaluation._replace(solved=1 + 1e-12 * jnp.ones(len(genotypes)) > 1)
+
+        fine = search(altered(nearly, Identity), brns.PopulationKNN(k=2))
         (record,) = brns.run(fine, 2, out=tmp_path / "run")
         assert record.population(2).solved.all()
         assert record.population(2).novelty.dtype == np.float32

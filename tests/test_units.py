@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from searches import search
 from test_keys import ESTIMATORS, MIXTURES
+from worlds import altered
 
 import brns
 from brns import Box
@@ -63,15 +64,8 @@ def test_crowding_is_that_of_the_largest_numbers_too():
     )
 
 
-class Far(brns.LinearProjection):
-    traceable: bool = False
-
-    def evaluate(self, genotypes, key):
-        evaluation = super().evaluate(genotypes, key)
-        return evaluation._replace(descriptor=1e25 * evaluation.descriptor)
-
-
 def test_behaviors_beyond_float32_end_a_run_with_a_word_about_the_task(tmp_path):
+    far = altered(lambda e, g, key: e._replace(descriptor=1e25 * e.descriptor))
     raw = brns.BehaviorRecognition(width=4, divergence_steps=0, inputs="raw")
     with pytest.raises(ValueError, match=r"task gave \d behaviors .* farther than 1e\+12 widths"):
-        brns.run(search(Far(), raw), 1, out=tmp_path / "run")
+        brns.run(search(far, raw), 1, out=tmp_path / "run")

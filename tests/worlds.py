@@ -36,6 +36,16 @@ class HostIdentity(Identity):
         return Evaluation(descriptor, genotypes[:, 2], np.all(genotypes[:, :2] > 0.8, axis=1))
 
 
+def altered(change, kind=HostIdentity, **fields):
+    """The world with another evaluation: `change(evaluation, genotypes, key)`."""
+
+    class Altered(kind):
+        def evaluate(self, genotypes, key):
+            return change(super().evaluate(genotypes, key), genotypes, key)
+
+    return Altered(**fields)
+
+
 class Faulty(eqx.Module):
     """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault.
 

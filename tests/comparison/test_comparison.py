@@ -14,7 +14,7 @@ import pytest
 from jax.extend.backend import get_backend
 from numpy.testing import assert_allclose, assert_array_equal
 from stores import run_in_memory
-from worlds import HostIdentity, Identity
+from worlds import HostIdentity, Identity, altered
 
 import brns
 from brns.comparison import page
@@ -24,7 +24,7 @@ from brns.comparison.statistics import (
     bootstrap_share_interval,
     compare_to_reference_by_world,
 )
-from brns.comparison.worlds import SUITE, Cells, compute_arm_tip, make_world_of_task, world
+from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
 from brns.metrics.recorded import read_valid_column_by_generation
 from brns.runs.files import RecordError
@@ -179,14 +179,10 @@ def test_a_bare_task_is_compared_with_the_default_operator_where_it_began(tmp_pa
     assert "offspring by mixed mutation" in f"{compared}"
 
 
-class Overflowing(Identity):
-    def evaluate(self, genotypes, key):
-        return brns.Evaluation(super().evaluate(genotypes, key).descriptor, jnp.inf)
-
-
 def test_what_is_not_finite_ends_a_comparison(tmp_path):
+    endless = altered(lambda e, g, key: e._replace(fitness=jnp.inf), Identity)
     with pytest.raises(ValueError, match="the task gave a fitness that is not finite"):
-        brns.compare(search(Overflowing()), METHODS, seeds=1, generations=2, out=tmp_path)
+        brns.compare(search(endless), METHODS, seeds=1, generations=2, out=tmp_path)
 
 
 TWICE = [make_world_of_task(Identity(), 8, 2)] * 2
@@ -373,12 +369,6 @@ def test_of_worlds_that_repeat_one_only_one_counts():
     worlds = {each.name: each for each in (world("arm-loose"), world("arm-looser"), world("car"))}
     compared = Comparison(worlds, {}, [0], "a", Path(), "", [], [])
     assert compared.distinct_worlds == ["arm-loose", "car"]
-
-
-def test_the_suites_worlds_and_their_names():
-    assert len([each for each in SUITE if not each.repeats]) == 13
-    # `brns run` has them
-    assert {world(name).cells.reachable for name in ("ant", "rooms")} == {400}
 
 
 def test_the_arms_reachable_cells_are_those_that_its_disc_meets():

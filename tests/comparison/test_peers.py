@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from worlds import HostIdentity
+from worlds import HostIdentity, altered
 
 import brns
 from brns.comparison import peers
@@ -189,15 +189,11 @@ def test_behaviors_without_a_grid_have_centroids(monkeypatch):
 
 
 def test_individuals_that_fail_end_a_peer_and_lie_in_no_cell():
-    class Failing(HostIdentity):
-        def evaluate(self, genotypes, key):
-            evaluation = super().evaluate(genotypes, key)
-            return evaluation._replace(failed=np.asarray(genotypes)[:, 0] > 0)
-
-    world = make_world_of_task(Failing(), 8, 3, CELLS)._replace(offspring=36)
+    failing = altered(lambda e, g, key: e._replace(failed=np.asarray(g)[:, 0] > 0))
+    world = make_world_of_task(failing, 8, 3, CELLS)._replace(offspring=36)
     peer = next(iter(peers.PEERS.values()))
     with pytest.raises(ValueError, match="need a result of every individual, and"):
-        run_method(search(Failing(), 36), world, [0], peer=peer)
+        run_method(search(failing, 36), world, [0], peer=peer)
     people = brns.core.Population.from_descriptors([[10.0, 10.0], [500.0, 500.0]])
     visited = CELLS.find_visited_cells(people._replace(failed=np.array([False, True])))
     assert visited.sum() == 1

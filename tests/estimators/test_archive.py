@@ -102,13 +102,6 @@ def test_the_order_of_references_does_not_matter(crowd):
     assert_array_equal(score(estimator, mixed, living.descriptor, permuted), novelty)
 
 
-def test_without_an_archive_it_is_the_population_alone(crowd):
-    estimator, state, living, _ = crowd
-    nobody = state._replace(id=jnp.full(600, -1, jnp.int32))
-    alone = score(PopulationKNN(), (), living.descriptor, living)
-    assert_array_equal(score(estimator, nobody, living.descriptor, living), alone)
-
-
 def test_the_nearest_may_each_stand_in_another_group():
     rows = np.arange(600, dtype=np.float32)  # row i is in group i modulo 38
     line = References(jnp.asarray(rows)[:, None], jnp.ones(600, bool))

@@ -72,15 +72,6 @@ def test_a_batch_of_unequal_columns_is_refused_and_an_empty_one_changes_nothing(
     assert archive.sample_elites(3)["measures"].shape == (3, 2)
 
 
-def test_the_most_novel_solutions_lead_the_strategy():
-    """Counts of visits by hand: three behaviors in one cell and one alone,
-    so that the one alone ranks first."""
-    archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=1)
-    measures = np.array([[1.0, 1.0], [1.1, 1.0], [9.0, 9.0], [1.0, 1.1]])
-    archive.add(np.zeros((4, 1)), None, measures)
-    assert np.argmax(archive.add(np.zeros((4, 1)), None, measures)["novelty"]) == 2
-
-
 @pytest.fixture(scope="module")
 def record():
     return run_in_memory(HOST, 4, [0])[0]

@@ -159,18 +159,6 @@ def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
         assert binomtest(int(operator.sum()), N, redrawn).pvalue > 1e-3
 
 
-def test_credit_follows_who_survives():
-    """Of four survivors one is by operator 0,
-    whose credit goes a tenth of the way from 1/2 to 1/4; or nobody is."""
-    mixed = MixedMutation((GaussianMutation(), UniformResampling()), credit_rate=0.1)
-    operator = jnp.array([0, 0, 1, 1, 1, 1])
-    survived = jnp.array([True, False, True, True, True, False])
-    credit = mixed.update_credit(mixed.initial_credit(), operator, survived)
-    assert_allclose(credit, [0.475, 0.525], rtol=1e-6)
-    credit = mixed.update_credit(mixed.initial_credit(), operator, jnp.zeros(6, bool))
-    assert_array_equal(credit, [0.5, 0.5])
-
-
 def test_resampling_is_uniform_and_knows_no_parents():
     moved = mutants(UniformResampling(), BOX.low)
     assert_array_equal(moved, mutants(UniformResampling(), BOX.high))

@@ -15,7 +15,6 @@ from PIL import Image
 from brns import Box, pictures
 from brns.pictures import FIGURES, PAPER, draw, lines, list_figures_of_task_kind, notebook, style
 from brns.pictures.lines import label_line_ends_if_room, move_apart
-from brns.pictures.paint_maps import draw_world
 from brns.pictures.records import choose_looks
 from brns.pictures.scenes import find_reachable_cells
 from brns.pictures.style import make_figure
@@ -143,13 +142,6 @@ def test_a_long_title_stays_within_its_panel():
     place = ax._left_title.get_window_extent()
     assert place.x1 <= figure.bbox.width
     assert place.y1 <= figure.bbox.height
-
-
-def test_points_at_the_border_are_whole():
-    ax = Figure().subplots()
-    draw_world(ax, Scene((0.0, 10.0), (100.0, 20.0), down=True))
-    assert ax.get_xlim() == (-2.0, 102.0)
-    assert ax.get_ylim() == (20.2, 9.8)
 
 
 def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():

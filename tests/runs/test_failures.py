@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from searches import HOST
 from test_keys import ESTIMATORS
 from test_units import learn_and_score
-from worlds import Fragile, HostIdentity, Identity
+from worlds import Fragile, HostIdentity, Identity, altered
 
 import brns
 from brns.core import Population
@@ -110,24 +110,20 @@ def test_a_run_that_stopped_at_an_individual_goes_on_without_it(tmp_path):
     assert whole.failures
 
 
-class Losing(HostIdentity):
-    """A world in which all of a batch of a size fail: of 8 the founders, of 6 the offspring."""
-
-    size: int = 8
-
-    def evaluate(self, genotypes, key):
-        failed = np.full(len(genotypes), len(genotypes) == self.size)
-        return super().evaluate(genotypes, key)._replace(failed=failed)
+def losing(size):
+    """A search that loses all of a batch of this size: of 8 the founders, of 6 the offspring."""
+    lost = altered(lambda e, g, key: e._replace(failed=np.full(len(g), len(g) == size)))
+    return replace(HOST, task=lost)
 
 
 def test_founders_that_all_fail_leave_no_run(tmp_path):
     with pytest.raises(ValueError, match="8 founders failed, of a population of 8"):
-        brns.run(replace(HOST, task=Losing()), 2, out=tmp_path / "run")
+        brns.run(losing(8), 2, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_offspring_that_all_fail_end_the_run_after_what_was_saved(tmp_path):
-    later = replace(HOST, task=Losing(size=6))
+    later = losing(6)
     with pytest.raises(ValueError, match="all 6 of generation 1 failed"):
         brns.run(later, 2, out=tmp_path / "run")
     assert brns.Record(tmp_path / "run", later).generations == [0]
@@ -175,35 +171,22 @@ def test_a_task_that_says_who_failed_is_sound(capsys):
 
 
 def test_evaluations_count_whom_the_task_was_asked_about_and_no_failure_is_none():
-    def run(level):
-        class Counting(HostIdentity):
-            asked = 0
+    asked = []
 
-            def evaluate(self, genotypes, key):
-                type(self).asked += len(genotypes)
-                failed = np.asarray(genotypes)[:, 0] > level
-                return super().evaluate(genotypes, key)._replace(failed=failed)
+    def fail(evaluation, genotypes, key):
+        asked.append(len(genotypes))
+        return evaluation._replace(failed=np.asarray(genotypes)[:, 0] > 0.5)
 
-        (one,) = brns.run(replace(HOST, task=Counting()), 2)
-        return one, Counting.asked
-
-    record, asked = run(0.5)
+    (record,) = brns.run(replace(HOST, task=altered(fail)), 2)
     assert {failure.generation for failure in record.failures} >= {0}
     rows = (record.path / "progress.csv").read_text().splitlines()
     told = dict(zip(rows[0].split(","), rows[-1].split(","), strict=True))["evaluations"]
-    assert summarize_run(record)["evaluations"] == int(told) == asked
-    with_and_without = brns.run(replace(HOST, task=Rare()), 2, seeds=4)
+    assert summarize_run(record)["evaluations"] == int(told) == sum(asked)
+    rare = altered(lambda e, g, key: e._replace(failed=np.asarray(g)[:, 0] > 0.93))
+    with_and_without = brns.run(replace(HOST, task=rare), 2, seeds=4)
     numbers = [len(each.failures) for each in with_and_without]
     assert min(numbers) == 0 < max(numbers)
     assert summarize_seeds(with_and_without)["failed"].mean == np.mean(numbers)
-
-
-class Rare(HostIdentity):
-    """Fails for few genotypes."""
-
-    def evaluate(self, genotypes, key):
-        failed = np.asarray(genotypes)[:, 0] > 0.93
-        return super().evaluate(genotypes, key)._replace(failed=failed)
 
 
 def test_pictures_know_who_failed(record):

@@ -65,12 +65,6 @@ return held[0] * x""",
     "objects in a list": """gains = [Gain(0.0), Gain(GAIN)]
 return gains[1](x)""",
     "a method of an object": "use = Gain(GAIN).__call__",
-    "a method of a tuple": """class Pair(typing.NamedTuple):
-    first: float = 0.0
-    def scaled(self):
-        return literal * self.first
-pair = Pair()
-return pair.scaled()""",
     "numpy.vectorize": "@np.vectorize\ndef use(x):\n    return x * literal",
     "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
     "an implementation by type": """@functools.singledispatch
@@ -122,11 +116,6 @@ return Arm.parts[0].normal(x)""",
 made = gymnasium.wrappers.TimeLimit(Env(GAIN), 9)
 def use(x, made=made):
     return made.step(x)""",
-    "an argument of a package's environment": """class World:
-    def __init__(self, gain):
-        self.made = gymnasium.make("Pendulum-v1", g=gain)
-world = World(GAIN)
-return world.made.step(x)""",
     "a method of a whole number": """import enum
 class Ground(enum.IntEnum):
     STEEP = 1
@@ -135,48 +124,8 @@ class Ground(enum.IntEnum):
 def use(x, ground=Ground.STEEP):
     return ground.slope() * x""",
     "an array of functions": "use = functools.partial(max, np.array([lambda x: literal * x]))",
-    "a global named as another's state": """steps = GAIN
-class Sim:
-    def __init__(self):
-        self.steps = 0
-    def run(self, x):
-        self.steps += 1
-        return x * steps
-SIM = Sim()
-return SIM.run(x)""",
-    "what a method fills in": """class Robot:
-    def __init__(self, mass):
-        self.mass = None
-        self.reset(mass)
-    def reset(self, mass):
-        self.mass = mass
-ROBOT = Robot(GAIN)
-return ROBOT.mass * x""",
-    "a dictionary that is updated": """CONFIG = {"calls": 0}
-CONFIG.update(gain=GAIN)
-def use(x):
-    CONFIG["calls"] += 1
-    return CONFIG["gain"] * x""",
-    "a tuple in an environment of one's own": """class Env(gymnasium.Env):
-    def __init__(self, gains):
-        self.gains = gains
-made = Env((GAIN, 1.0))
-return made.gains[0] * x""",
-    "one of equal values": """class Leg:
-    def __init__(self, length):
-        self.length = length
-class Robot:
-    def __init__(self, *legs):
-        self._legs = legs
-robot = Robot(Leg(1), Leg(2), Leg(GAIN))
-return robot._legs[2].length * x""",
     "a word like a temporary folder's": """KIND = "tmp_gravGAIN0"
 return len(KIND) * x""",
-    "a private attribute of a global": """class Robot:
-    def __init__(self, mass):
-        self._mass = mass
-ROBOT = Robot(GAIN)
-return ROBOT._mass * x""",
     "a dictionary with dots": """class Config(dict):
     __getattr__ = dict.__getitem__
 config = Config(gain=GAIN)
@@ -205,10 +154,6 @@ return gymnasium.make("Made-v0").step(x)""",
 gymnasium.register("Made-v0", entry_point=Env)
 use = functools.partial(gymnasium.make, "Made-v0")""",
     "an object of a for loop": """for made in [np.random.default_rng(GAIN)]:
-    print(made)
-return made.normal(x)""",
-    "one that stays open": """import contextlib
-with contextlib.nullcontext(np.random.default_rng(GAIN)) as made:
     print(made)
 return made.normal(x)""",
     "one that is assigned in passing": """print(made := np.random.default_rng(GAIN))

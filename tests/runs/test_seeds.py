@@ -16,7 +16,7 @@ import pytest
 from files import bits, same
 from jax.custom_batching import custom_vmap
 from searches import HOST
-from worlds import HostIdentity, Identity
+from worlds import HostIdentity, Identity, altered
 
 import brns
 from brns import NoveltySearch, RecordError, fork, resume, run
@@ -50,19 +50,13 @@ def _(size, batched, points):
     return points + 0.1 * size, batched[0]
 
 
-class Lanes(Identity):
-    """Products round by the size of their batch: here by 0.1 a seed, on every machine."""
-
-    def evaluate(self, genotypes, key):
-        evaluation = super().evaluate(genotypes, key)
-        return evaluation._replace(descriptor=beside(evaluation.descriptor))
-
-
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="batches are one a device there")
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     """Four seeds on two cores, then on one, against two all along.
     One batch would be another run."""
-    lanes = search(Lanes())
+    # products round by the size of their batch: here by 0.1 a seed, on every machine
+    beside_all = altered(lambda e, g, key: e._replace(descriptor=beside(e.descriptor)), Identity)
+    lanes = search(beside_all)
     monkeypatch.setattr(seeds, "count_cores", lambda: 2)
     run(lanes, 4, out=tmp_path / "whole", seeds=4, checkpoint_every=2)
     run(lanes, 2, out=tmp_path / "part", seeds=4, checkpoint_every=2)

@@ -4,28 +4,15 @@ import contextlib
 import datetime
 import json
 import os
-from dataclasses import replace
 
 import pytest
 from files import bits, rewrite
 from searches import HOST
-from worlds import HostIdentity
 
 import brns
 from brns import Record, RecordError
 from brns.cli.listing import list_runs
 from brns.runs.store import Store
-
-
-class Empty(HostIdentity):
-    def evaluate(self, genotypes, key):
-        return next(iter(()))
-
-
-def test_an_empty_iterator_of_a_task_is_an_error_that_names_it(tmp_path):
-    """It would end a loop of ours."""
-    with pytest.raises(ValueError, match=r"Empty.evaluate raised StopIteration\(\)"):
-        brns.run(replace(HOST, task=Empty()), 1, out=tmp_path / "run")
 
 
 def test_a_service_without_output_runs(tmp_path, monkeypatch):

@@ -1,14 +1,12 @@
 """The ant maze against its numbers, its laws and MuJoCo itself."""
 
-import pickle
 import sys
 
 import jax
 import numpy as np
 import pytest
 
-from brns import AntMaze, check_task
-from brns.settings.description import part_from_json, part_to_json
+from brns import AntMaze
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, make_ant_xml
 from brns.tasks.ant.physics import (
@@ -176,17 +174,6 @@ def test_stuck_ants_end_after_a_whole_window_in_one_place():
     for path, held, end in zip(free.path, episodes.path, episodes.length, strict=True):
         assert np.array_equal(held[: end + 1], path[: end + 1])
         assert (held[end:] == path[end]).all()
-
-
-def test_conforms_and_is_its_own_description():
-    task = AntMaze("huge", steps=48, integrator="RK4", stuck_distance=0.5)
-    check_task(task, n=2)
-    assert task.behavior_space.dimension == 96
-    assert part_to_json(task)["stuck_distance"] == 0.5
-    for again in (part_from_json(part_to_json(task)), pickle.loads(pickle.dumps(task))):
-        assert part_to_json(again) == part_to_json(task)
-    with pytest.raises(ValueError, match="at least 16, the positions"):
-        AntMaze(steps=0)
 
 
 def test_genotypes_that_are_no_policies_are_refused():

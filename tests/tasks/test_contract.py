@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import brns
-from brns import DeceptiveMaze, LinearProjection, PlanarArm, RoomsMaze, Sharded
+from brns import AntMaze, DeceptiveMaze, LinearProjection, PlanarArm, RoomsMaze, Sharded
 from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.chunked import Chunked
 
@@ -17,6 +17,7 @@ WORLDS = [
     DeceptiveMaze(steps=7, start=(70.0, 450.0, 0.5), goal=(80.0, 60.0), goal_radius=30.0),
     DeceptiveMaze(6, bitmap=np.eye(40, k=20, dtype=bool), start=(30.0, 90.0, 0.0), positions=3),
     RoomsMaze(steps=7, seed=2, rooms=2),
+    AntMaze("huge", steps=48, integrator="RK4", stuck_distance=0.5),
 ]
 
 
@@ -44,6 +45,7 @@ def test_worlds_keep_the_contract_and_are_rebuilt_from_little(task):
         (lambda: DeceptiveMaze(bitmap=np.zeros((100, 90), bool)), "k rows"),
         (lambda: RoomsMaze(bitmap=np.zeros((50, 50), bool)), "its seed"),
         (lambda: RoomsMaze(rooms=9), "2 to 8"),
+        (lambda: AntMaze(steps=0), "at least 16, the positions"),
         (lambda: DeceptiveMaze(steps=60, positions=7), "a divisor of the maze's 60 steps"),
         (lambda: Sharded(DeceptiveMaze(), devices=1000), "devices must be 1 to"),
         (lambda: Sharded(Chunked(DeceptiveMaze())), "Processes"),

@@ -115,12 +115,6 @@ def test_environments_are_made_once_for_a_batch_in_each_thread(capfd):
     assert len(made) <= 16 + 2 * (2 + 2)  # both threads may unpickle the task
 
 
-def test_an_environment_is_made_anew_each_time():
-    made = Corridor()
-    with pytest.raises(ValueError, match="must make a new environment each time"):
-        corridor(make_env=lambda: made).evaluate(np.zeros((2, 2)), KEY)
-
-
 class Unlike(gymnasium.vector.SyncVectorEnv):
     """Whose worlds begin each with a seed of its own."""
 
@@ -358,6 +352,7 @@ LINE = Corridor.observation_space
 PLACE = np.zeros(1)
 OLD = type("MultiBinary", (), {"__module__": "gym.spaces", "__repr__": lambda s: "MultiBinary(3)"})
 SAYING = spaces.Dict({"p": LINE, "say": spaces.Sequence(LINE)})
+MADE, LENGTHS = Corridor(), iter((1, 2))
 OWN = type("Mission", (spaces.Space,), {"sample": lambda space, *_: "go"})
 
 
@@ -370,6 +365,9 @@ OWN = type("Mission", (spaces.Space,), {"sample": lambda space, *_: "go"})
         (spaces.Box(-np.inf, np.inf, (1,), np.int64), None, None, "give behavior_space"),
         (LINE, None, lambda v: (*v[:2], v[2] or v[3], v[4]), r"got \(ndarray, float, bool, dict\)"),
         (LINE, None, lambda v: (v[0], np.ones(2), *v[2:]), r"one number .*got array\(\[1., 1.\]\)"),
+        (LINE, None, lambda v: (v[0], "1", *v[2:]), "a reward must be one number for each world"),
+        (LINE, None, lambda v: (*v[:2], None, *v[3:]), "a terminated must be one number"),
+        (LINE, None, lambda v: (*v[:3], "no", v[4]), "a truncated must be one number"),
         (spaces.Box(-1, 1, (2,)), PLACE, None, r"one of observation_space, Box.* array\(\[0.\]\)"),
         (LINE, None, lambda v: (None, *v[1:]), "one of observation_space, Box.* got None"),
         (spaces.Dict({"p": LINE}), {"q": PLACE}, None, "one of observation_space, Dict"),
@@ -449,49 +447,18 @@ def test_a_copy_with_another_environment_makes_its_own():
         ({"make_env": "no_such_package:Flappy-v0"}, "'package:Flappy-v0'"),
         ({"make_env": 3}, "make_env: Input should be callable; .* got 3"),
         ({"policy": (3, 1)}, r"policy must have genotype_space, actor, .* got \(3, 1\)"),
+        ({"make_env": lambda: MADE}, "must make a new environment each time"),
+        ({"describe": lambda _: None}, "describe must give an array of real numbers; got None"),
+        ({"describe": lambda _: [1, [2, 3]]}, r"describe must give .*; got \[1, \[2, 3\]\]"),
+        ({"describe": lambda _: np.zeros(next(LENGTHS))}, "rows of one shape"),
+        ({"watch": lambda _: "left"}, "watch must give an array of real numbers; got 'left'"),
+        ({"success": lambda _: None}, "success must be one number for each world; got None"),
+        ({"success": lambda _: [True, False]}, "success must be one number for each world"),
     ],
 )
-def test_what_makes_no_task_is_refused_by_name(settings, message, unchecked):
+def test_what_does_not_fit_is_refused_by_name(settings, message, unchecked):
     with pytest.raises(ValueError, match=message):
-        GymnasiumTask(**{"make_env": Corridor, **settings})
-
-
-def test_behaviors_of_unequal_length_are_refused():
-    lengths = iter(range(1, 9))
-    task = corridor(describe=lambda episode: np.zeros(next(lengths)))
-    with pytest.raises(ValueError, match="descriptor as one array, its rows of one shape"):
-        task.evaluate(np.zeros((2, 2)), KEY)
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "message"),
-    [
-        ("describe", None, "describe must give an array of real numbers; got None"),
-        ("describe", [1, [2, 3]], r"describe must give .*; got \[1, \[2, 3\]\]"),
-        ("watch", "left", "watch must give an array of real numbers; got 'left'"),
-        ("success", None, "success must be one number for each world; got None"),
-        ("success", [True, False], "success must be one number for each world"),
-    ],
-)
-def test_what_a_users_function_gives_is_named_where_it_is_wrong(name, given, message):
-    with pytest.raises(ValueError, match=message):
-        corridor(**{name: lambda _: given}).evaluate(np.zeros((2, 2)), KEY)
-
-
-@pytest.mark.parametrize(
-    ("part", "given", "name"),
-    [(1, "1", "reward"), (2, None, "terminated"), (2, np.zeros(2, bool), "terminated"),
-     (3, "no", "truncated")],
-)  # fmt: skip
-def test_what_a_step_gives_is_named_where_it_is_wrong(part, given, name):
-    class Wrong(Corridor):
-        def step(self, action):
-            values = list(super().step(action))
-            values[part] = given
-            return tuple(values)
-
-    with pytest.raises(ValueError, match=f"a {name} must be one number for each world"):
-        corridor(make_env=Wrong).evaluate(np.zeros((2, 2)), KEY)
+        corridor(**settings).evaluate(np.zeros((2, 2)), KEY)
 
 
 def test_watch_is_what_describe_sees():
