@@ -98,8 +98,8 @@ def list_(
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
         console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
-        found = read_part_settings_from_source(part)[setting]
-        _print_settings(part.search_argument, {setting: found})
+        setting_here = read_part_settings_from_source(part)[setting]
+        _print_settings(part.search_argument, {setting: setting_here})
 
 
 def _print_experiment(world: str) -> None:

@@ -153,8 +153,8 @@ def load_records(directories: Sequence[Path], searches: Sequence[str] | None) ->
     """The runs in these directories, with those of the searches given that made them."""
     compilation_cache.enable_compilation_cache()
     given = [load_or_make_user_search(text) for text in searches or ()]
-    found = itertools.chain.from_iterable(map(records, directories))
-    return [_reopen_with_search(record, given) for record in found]
+    opened = itertools.chain.from_iterable(map(records, directories))
+    return [_reopen_with_search(record, given) for record in opened]
 
 
 def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:

@@ -194,14 +194,14 @@ def iterate_peer_offspring(
         archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
     evaluated = _evaluate_jit if task.traceable else _evaluate_as_population
     for number in itertools.count(1):
-        asked = scheduler.ask()
-        if len(asked) != search.offspring_size:
+        unbounded = scheduler.ask()
+        if len(unbounded) != search.offspring_size:
             raise ValueError(
                 f"a method must ask for {search.offspring_size} solutions a generation, which "
                 "config.offspring_size has for the batches of its emitters; this one asks for "
-                f"{len(asked)}"
+                f"{len(unbounded)}"
             )
-        solutions = 1 - np.abs(1 - np.mod(asked, 2))
+        solutions = 1 - np.abs(1 - np.mod(unbounded, 2))
         genotypes = jnp.asarray(low + width * solutions, jnp.float32)
         genotypes = jnp.clip(genotypes, box.low, box.high)  # what was rounded
         offspring = evaluated(task, genotypes, jax.random.fold_in(key, number), jnp.int32(number))

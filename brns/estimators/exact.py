@@ -130,8 +130,8 @@ class ExactRecognition(eqx.Module):
         """
         state = state._replace(frame=fit_frame_to_founders_once(state.frame, population))
         rows, _ = self._project_features_and_mask_new(state, population)
-        asked = self.embed(state, descriptors) @ state.root.T
-        return compute_posterior_variance(asked, rows, self.regularization)
+        features = self.embed(state, descriptors) @ state.root.T
+        return compute_posterior_variance(features, rows, self.regularization)
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
         """The state after learning who is not learned yet; see `NoveltyEstimator.update`.

@@ -46,8 +46,8 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             problems.append(text)
     for place, values in overrides.items():
         part = getattr(search, place) if place else search
-        known = find_setting_types_and_meanings(type(part))
-        for name in [name for name in values if name not in known]:
+        settings = find_setting_types_and_meanings(type(part))
+        for name in [name for name in values if name not in settings]:
             if hint := _suggest_other_places_of_setting(search, place, name, values[name]):
                 problems.append(hint)
                 del values[name]
@@ -70,8 +70,10 @@ def _suggest_other_places_of_setting(
     """Where the setting is that a part does not have: in other parts, or in parts not chosen."""
     typed = f"{place}.{name}" if place else name
     begin = f"--set {typed}={value}: {typed} is no setting here"
-    known = {each: find_setting_types_and_meanings(type(getattr(search, each))) for each in KINDS}
-    others = [other for other, settings in known.items() if name in settings]
+    settings_by_place = {
+        each: find_setting_types_and_meanings(type(getattr(search, each))) for each in KINDS
+    }
+    others = [other for other, settings in settings_by_place.items() if name in settings]
     if others:
         right = " or ".join(f"{other}.{name}={value}" for other in others)
         return f"{begin}; did you mean {right}?"

@@ -161,8 +161,8 @@ def compute_q_and_r(
     for j, number in enumerate(generations):
         state = record.state(number, search)
         used = jnp.int32(-(-counts[j] // BLOCK))
-        asked = search.estimator, state.estimator, state.population, blocks, used
-        novelty = np.asarray(_score_individuals_in_blocks(*asked), np.float64)
+        arguments = search.estimator, state.estimator, state.population, blocks, used
+        novelty = np.asarray(_score_individuals_in_blocks(*arguments), np.float64)
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
         r[: j + 1, j] = rank_among_probes(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
     return q, r

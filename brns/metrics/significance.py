@@ -61,8 +61,8 @@ def compare_paired(ours: Values, theirs: Values) -> Difference:
     from scipy.stats import rankdata  # a summary without it starts sooner
 
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    known = ~(np.isnan(ours) | np.isnan(theirs))
-    ours, theirs = ours[known], theirs[known]
+    valid = ~(np.isnan(ours) | np.isnan(theirs))
+    ours, theirs = ours[valid], theirs[valid]
     n = len(ours)
     with np.errstate(invalid="ignore"):
         difference = np.where(np.isclose(ours, theirs, 1e-12, 0.0), 0.0, ours - theirs)

@@ -117,5 +117,5 @@ def compute_novelty_of_cells(
     """
     points = jnp.asarray(compute_cell_centers(record.behavior_space, shape))
     state = record.state(generation)
-    asked = record.search.estimator, state.estimator, points, state.population
-    return np.asarray(score_novelty_jit(*asked))
+    arguments = record.search.estimator, state.estimator, points, state.population
+    return np.asarray(score_novelty_jit(*arguments))

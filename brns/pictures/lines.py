@@ -40,8 +40,8 @@ def compute_and_describe_bands(
     several = any(len(values) > 1 for values in groups)
     deviations = []
     for values in groups:
-        known = np.ma.masked_invalid(values)
-        mean, deviation = known.mean(axis=0), known.std(axis=0, ddof=1).filled(0.0)
+        finite = np.ma.masked_invalid(values)
+        mean, deviation = finite.mean(axis=0), finite.std(axis=0, ddof=1).filled(0.0)
         deviations.append(np.ma.stack([mean, mean - deviation, mean + deviation]).filled(np.nan))
     beyond = any(
         ((band < 0).any() and not (values < 0).any()) or (most is not None and (band > most).any())

@@ -158,8 +158,8 @@ def read_archive_entries(record: Record, generation: int) -> tuple[np.ndarray, n
 
 def find_least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
-    found = (read_valid_column_by_generation(record, "fitness") for record in records)
-    fitness = np.concatenate(list(itertools.chain.from_iterable(found)))
+    columns = (read_valid_column_by_generation(record, "fitness") for record in records)
+    fitness = np.concatenate(list(itertools.chain.from_iterable(columns)))
     least, most = fitness.min(), fitness.max()
     if least == most:
         raise ValueError(f"{what} needs a task with fitness, and every individual has {least:g}")

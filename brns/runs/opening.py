@@ -136,8 +136,8 @@ def check_same_arguments(
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.genotypes}
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
     present = sorted(run.seed for run in runs)
-    known = seeds in (sorted(first.seeds), first.batch_seeds, present)
-    if known and requested == there:
+    same_seeds = seeds in (sorted(first.seeds), first.batch_seeds, present)
+    if same_seeds and requested == there:
         if missing := sorted(set(seeds) - set(first.batch_seeds)):
             text = f"seeds {missing} are missing in {out} since it went on without them"
             warnings.warn(escape_control(text), stacklevel=2)

@@ -445,11 +445,11 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"
         )
-    found = []
+    opened = []
     for folder in folders:
         try:
-            found.append(Record(folder, search))
+            opened.append(Record(folder, search))
         except RecordError as error:
             others = ". Move it elsewhere, and the other seeds go on without it"
             raise RecordError(f"{error}{others if len(folders) > 1 else ''}") from None
-    return Records(sorted(found, key=lambda record: record.seed))
+    return Records(sorted(opened, key=lambda record: record.seed))

@@ -176,15 +176,15 @@ def find_user_file(name: str) -> str | None:
 
 def find_globals_bound_to(value: Any) -> list[tuple[dict[str, Any], str]]:
     """Where the user's modules have a value: the names of each, and that of the value in it."""
-    found = []
+    bindings = []
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", {})
         if str(names.get("__file__")).startswith(LIBRARY):  # most of them, told soonest
             continue
         bound = [name for name, held in list(names.items()) if held is value]
         if bound and isinstance(module, types.ModuleType) and is_user_code(module):
-            found += [(names, name) for name in bound]
-    return sorted(found, key=lambda each: (each[0]["__name__"], each[1]))
+            bindings += [(names, name) for name in bound]
+    return sorted(bindings, key=lambda each: (each[0]["__name__"], each[1]))
 
 
 def find_strings(code: types.CodeType) -> set[str]:

@@ -42,8 +42,8 @@ def diff_code_by_name(
     changed, texts = {}, now.texts
     for name in dict.fromkeys((*before, *texts)):
         was, text = before.get(name, ""), texts.get(name, "")
-        known = name in changing or name in _CHANGED or was == text
-        if known or normalize_source(was) == normalize_source(text):
+        expected = name in changing or name in _CHANGED or was == text
+        if expected or normalize_source(was) == normalize_source(text):
             continue
         compiled = extract_digest_lines(text)  # of a file that was edited, but not imported again
         same = compiled and compiled == extract_digest_lines(was)
@@ -89,14 +89,14 @@ def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
     """
     if sent.python != sys.version_info[:2]:
         return []
-    files, found = here.digest_module_files(), []
+    files, mismatched = here.digest_module_files(), []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")
         modules = {each for each in (*sent.files, *files) if name.startswith(each)}
         edited = any(sent.files.get(each) != files.get(each) for each in modules)
         if there and text and (edited or extract_digest_lines(there) != extract_digest_lines(text)):
-            found.append(name)
-    return found
+            mismatched.append(name)
+    return mismatched
 
 
 def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]:
@@ -107,7 +107,7 @@ def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]
     for prefix, path in here.paths.items():
         with contextlib.suppress(OSError, ValueError):
             texts[prefix] = path.read_text("utf-8")
-    found = []
+    changed = []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
         if name in sent.texts and name in here.values:
             for prefix in filter(name.startswith, texts):
@@ -115,5 +115,5 @@ def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]
                 with contextlib.suppress(SyntaxError):
                     state = any(sets_attribute(text, inner) for text in texts.values())
                     if not state and is_constant_of_module(texts[prefix], inner):
-                        found.append(name)
-    return found
+                        changed.append(name)
+    return changed

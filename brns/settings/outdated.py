@@ -90,14 +90,14 @@ def _update_and_compare_settings(now: UserCode) -> bool:
 
 def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
     """The user's objects with their settings, but those that cannot be described."""
-    found = []
+    described = []
     for thing in now.objects:
         try:
             settings = part_to_json(thing)
         except Exception:
             continue
-        found.append((thing, settings if isinstance(settings, dict) else {"": settings}))
-    return found
+        described.append((thing, settings if isinstance(settings, dict) else {"": settings}))
+    return described
 
 
 def _find_changed_settings(thing: Any, settings: dict[str, Any]) -> set[str]:

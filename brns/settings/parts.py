@@ -132,10 +132,10 @@ def find_part(what: str, name: str, *kinds: Kind) -> Part:
 
 def check_name(what: str, name: str, candidates: Iterable[str]) -> None:
     """A `SettingsError` about `what` where a name is none of the candidates."""
-    known = list(dict.fromkeys(candidates))
-    if name not in known:
-        hint = suggest_name(name, known)
-        raise SettingsError(f"{what} must be one of {', '.join(known)}; got {name!r}{hint}")
+    names = list(dict.fromkeys(candidates))
+    if name not in names:
+        hint = suggest_name(name, names)
+        raise SettingsError(f"{what} must be one of {', '.join(names)}; got {name!r}{hint}")
 
 
 def suggest_name(name: str, candidates: Iterable[str]) -> str:

@@ -388,10 +388,10 @@ class UserCode:
 
     def _collect_object_assignments(self, thing: Any) -> bool:
         """Add the lines of a user's modules that assign an object; gives whether any name it."""
-        found = find_globals_bound_to(thing)
-        for module, name in found:
+        bindings = find_globals_bound_to(thing)
+        for module, name in bindings:
             self._collect_globals(module, {name}, get_module_prefix(module))
-        return bool(found)
+        return bool(bindings)
 
     def _collect_assignment_lines(
         self, path: str, lines: str, module: Mapping[str, Any], plain: bool = False
@@ -406,8 +406,8 @@ class UserCode:
             self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             names = find_variables(tree, ast.Load)
             if plain:
-                known = names & module.keys()
-                names = {name for name in known if is_value_or_collection(module[name])}
+                used = names & module.keys()
+                names = {name for name in used if is_value_or_collection(module[name])}
             self._collect_globals(module, names, get_module_prefix(module))
 
     def _collect_used_global(self, name: str, value: Any) -> None:

@@ -142,8 +142,8 @@ class Chunked(Wrapper):
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
             request = f"{self._task_label} of {individuals}"
             if self.executor is not None:
-                asked = request, self._pickle_task(), part, seed
-                future = self.executor.submit(worker.evaluate_and_time_packed, *asked)
+                arguments = request, self._pickle_task(), part, seed
+                future = self.executor.submit(worker.evaluate_and_time_packed, *arguments)
                 if not isinstance(future, Future):
                     raise TypeError(
                         "its submit must give a concurrent.futures.Future; got a "
@@ -152,8 +152,8 @@ class Chunked(Wrapper):
                     )
                 return future
             if self.failures:
-                asked = request, self.task, part, seed
-                return _call_as_future(lambda: worker.evaluate_and_time(*asked))
+                arguments = request, self.task, part, seed
+                return _call_as_future(lambda: worker.evaluate_and_time(*arguments))
             return _call_as_future(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
@@ -231,8 +231,8 @@ class Chunked(Wrapper):
     def _record_chunk_result(self, batch: "Batch", rows: range, future: Future) -> list[range]:
         """Write down what became of a chunk; the rows of one that failed are evaluated again."""
         try:
-            asked = self.chunk if self.task.traceable and self.chunk else len(rows)
-            batch.fill_rows(rows, future.result(), asked, bool(self.failures))
+            expected_rows = self.chunk if self.task.traceable and self.chunk else len(rows)
+            batch.fill_rows(rows, future.result(), expected_rows, bool(self.failures))
         except EvaluationError as error:
             if not self.failures:
                 error.add_note(SKIP)
