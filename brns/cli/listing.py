@@ -97,7 +97,7 @@ def find_batches_and_lone_runs(directory: Path) -> list[Path]:
     return list(dict.fromkeys(places))
 
 
-def list_runs(directory: Path) -> list[RunLine]:
+def summarize_runs(directory: Path) -> list[RunLine]:
     """Every run in a directory or anywhere below it, in the order of their paths."""
     lines = []
     for path in find_runs_recursively(directory):
@@ -160,7 +160,7 @@ def select_runs(
     """The runs below a directory for which all filters hold, such as `state=failed`, sorted by a
     column; those without a value come last.
     """
-    rows = list_runs(directory)
+    rows = summarize_runs(directory)
     for text in filters:
         name, equals, value = (piece.strip() for piece in text.partition("="))
         if not equals:

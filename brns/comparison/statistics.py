@@ -73,7 +73,7 @@ def explain_too_few_seeds(seeds: int, tests: int) -> str:
     return f"{few} too few to test; {enough} are enough" if seeds < enough else ""
 
 
-def bootstrap_share_interval(
+def bootstrap_coverage_ratio_interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     resample_worlds: bool = False,
 ) -> tuple[float, float]:
@@ -191,11 +191,11 @@ class Comparison(NamedTuple):
             pairs.append((ours, self.results[name][self.reference].get_covered_at(1.0)))
         share = f"{np.mean([row.share for row in ends]):.2f}"
         if len(self.seeds) > 1:
-            share += " ({:.2f} to {:.2f})".format(*bootstrap_share_interval(pairs))
+            share += " ({:.2f} to {:.2f})".format(*bootstrap_coverage_ratio_interval(pairs))
         outcomes = [row.outcome for row in ends]
         if len(cells) == 1:
             return [share, *outcomes]
-        least, most = bootstrap_share_interval(pairs, resample_worlds=True)
+        least, most = bootstrap_coverage_ratio_interval(pairs, resample_worlds=True)
         counts = [f"{outcomes.count(outcome)}" for outcome in ("better", "worse", "undecided")]
         tested = not outcomes[0].startswith("not tested")  # all worlds have the same seeds
         outcome = " / ".join(counts) if tested else outcomes[0]

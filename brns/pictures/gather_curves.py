@@ -247,7 +247,7 @@ def gather_signature_spread_by_term(records: Runs) -> Bars:
     return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
 
 
-def time_estimators_by_dimension(records: Runs) -> Costs:
+def measure_estimator_time_by_dimension(records: Runs) -> Costs:
     """What novelty costs on this machine, by the estimators of runs, whose archives are full."""
     groups = group_by_method(records)
     ms = []

@@ -175,7 +175,7 @@ FIGURES: dict[str, Picture] = {
         "What novelty costs",
         "CPU time of one generation of novelty, measured on this machine: 100 + 100 uniform "
         "behaviors of so many dimensions are scored and learned from. Archives are full.",
-        gather_curves.time_estimators_by_dimension,
+        gather_curves.measure_estimator_time_by_dimension,
         paint_curves.paint_costs_by_dimension,
         paper=("6",),
         timed=True,

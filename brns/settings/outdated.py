@@ -44,7 +44,7 @@ def discard_compiled_if_edited(now: UserCode) -> None:
         if not owner and name not in now.texts and _is_or_is_part_of(name, now.names):
             before[name] = _TEXTS.pop((name, owner))  # it is gone
     edited = before.keys() & diff_code_by_name(before, now).keys()
-    if _update_and_compare_settings(now) or edited:
+    if _remember_settings_and_compare_with_last(now) or edited:
         jax.clear_caches()
         _EDITS.append(None)
     _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
@@ -74,7 +74,7 @@ def ignore_setting_side_effects(now: UserCode) -> None:
             CHANGED_SETTINGS.setdefault(type(thing), set()).update(changed)
 
 
-def _update_and_compare_settings(now: UserCode) -> bool:
+def _remember_settings_and_compare_with_last(now: UserCode) -> bool:
     """Remember the user's objects with their settings; whether any has others than before."""
     changed = False
     for thing, settings in _describe_objects(now):

@@ -13,7 +13,7 @@ from shell import call
 from worlds import Identity
 
 from brns import ArchiveKNN, NoveltySearch
-from brns.cli.listing import find_batches_and_lone_runs, list_runs, print_two_lines_each
+from brns.cli.listing import find_batches_and_lone_runs, print_two_lines_each, summarize_runs
 from brns.experiments import make_search
 from brns.experiments.names import find_names_and_changed_settings
 from brns.experiments.overrides import apply_overrides
@@ -45,7 +45,7 @@ def runs(tmp_path_factory, whole):
 
 
 def test_states_progress_and_results(runs):
-    found = {str(one.path.relative_to(runs)): one for one in list_runs(runs)}
+    found = {str(one.path.relative_to(runs)): one for one in summarize_runs(runs)}
     assert list(found) == sorted(found)
     rows = pandas.read_csv(runs / "finished/progress.csv")
     first = next((row.generation for row in rows.itertuples() if row.solutions), None)
@@ -88,7 +88,7 @@ def test_runs_are_filtered_and_sorted_and_told_to_programs(runs, tmp_path):
 def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
     screen = Console(width=80, force_terminal=True, highlight=False, markup=False, no_color=True)
     monkeypatch.setattr("brns.cli.listing.console", screen)
-    print_two_lines_each(runs, list_runs(runs))
+    print_two_lines_each(runs, summarize_runs(runs))
     lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 80
     at = lines.index(next(line for line in lines if line.startswith("finished")))
@@ -125,11 +125,11 @@ def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_pat
     for name in ("lock", "progress.csv"):
         (run / name).unlink(missing_ok=True)
     before = {file: file.stat().st_mtime_ns for file in (run, *run.rglob("*"))}
-    (moved,) = list_runs(tmp_path / "runs")
+    (moved,) = summarize_runs(tmp_path / "runs")
     assert (moved.path.name, moved.state) == ("moved", "finished")
     assert {file: file.stat().st_mtime_ns for file in (run, *run.rglob("*"))} == before
     with pytest.raises(SettingsError, match="is not a run and holds none"):
-        list_runs(run / "states")
+        summarize_runs(run / "states")
 
 
 def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_path):

@@ -21,7 +21,7 @@ from brns.comparison import page
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
 from brns.comparison.statistics import (
     Comparison,
-    bootstrap_share_interval,
+    bootstrap_coverage_ratio_interval,
     compare_to_reference_by_world,
 )
 from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
@@ -309,10 +309,11 @@ def test_an_interval_by_hand():
     over worlds it lies between both."""
     low, high = np.array([10.0, 20.0]), np.array([30.0, 60.0])
     pairs = [(low, low), (high, low)]
-    assert bootstrap_share_interval(pairs) == pytest.approx((2, 2))
-    assert bootstrap_share_interval(pairs, resample_worlds=True) == pytest.approx((1, 3))
+    assert bootstrap_coverage_ratio_interval(pairs) == pytest.approx((2, 2))
+    assert bootstrap_coverage_ratio_interval(pairs, resample_worlds=True) == pytest.approx((1, 3))
     # Of 2 seeds, that cover 1 and 3 of 1, a quarter of the draws has mean 1 and a quarter 3.
-    assert bootstrap_share_interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
+    pair = np.array([1.0, 3.0]), np.ones(2)
+    assert bootstrap_coverage_ratio_interval([pair]) == pytest.approx((1, 3))
 
 
 def tabled(shares, seeds=10):

@@ -17,7 +17,7 @@ from searches import HOST, search
 from worlds import HostIdentity
 
 import brns
-from brns.cli.listing import list_runs
+from brns.cli.listing import summarize_runs
 from brns.runs import progress
 from brns.runs.active import ActiveRun
 
@@ -37,7 +37,7 @@ def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
 def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path):
     """Nobody holds its lock then."""
     for saved in brns.generations(HOST, 4, out=tmp_path / "run"):
-        assert saved.record.status == list_runs(tmp_path)[0].state == "running"
+        assert saved.record.status == summarize_runs(tmp_path)[0].state == "running"
         if saved.number == 2:
             break
     record = saved.record

@@ -11,7 +11,7 @@ from searches import HOST
 
 import brns
 from brns import Record, RecordError
-from brns.cli.listing import list_runs
+from brns.cli.listing import summarize_runs
 from brns.runs.store import Store
 
 
@@ -55,7 +55,7 @@ def test_a_run_tells_why_it_ended(until, status, reason, last, tmp_path, monkeyp
     assert (record.status, record.error, record.last_generation) == (status, reason, last)
     assert before <= record.began <= record.ended <= after
     assert record.seconds == (record.ended - record.began).total_seconds()
-    (line,) = list_runs(record.path)
+    (line,) = summarize_runs(record.path)
     assert (line.state, line.note, line.ended) == (status, reason, record.ended)
     (record,) = brns.resume(record, 4, search=HOST)
     assert (record.status, record.error, record.last_generation) == ("finished", "", 4)
@@ -68,7 +68,7 @@ def test_a_fork_has_not_run(tmp_path):
     (record,) = brns.run(HOST, 1, out=tmp_path / "run")
     copy = brns.fork(record, 0, HOST, out=tmp_path / "fork")
     assert (copy.status, copy.began, copy.ended, copy.seconds) == ("stopped", None, None, 0.0)
-    assert list_runs(copy.path)[0].began is None
+    assert summarize_runs(copy.path)[0].began is None
 
 
 def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_saved(tmp_path):
@@ -79,7 +79,7 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
     rewrite(record.path, facts)
     os.utime(record.store.get_file_path("generations", 3), (began.timestamp() + 60,) * 2)
     record.store.remove("states", 3)  # so that generation 3 is written again
-    assert record.status == list_runs(record.path)[0].state == "interrupted"
+    assert record.status == summarize_runs(record.path)[0].state == "interrupted"
     assert record.seconds == pytest.approx(60, abs=1e-3)
     (record,) = brns.resume(record, 4, search=HOST)
     first, second = record.metadata.sessions
@@ -87,7 +87,7 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
     again = datetime.datetime.fromisoformat(second.ended)
     again -= datetime.datetime.fromisoformat(second.began)
     assert record.seconds == pytest.approx(60 + again.total_seconds(), abs=1e-3)
-    assert list_runs(record.path)[0].seconds == pytest.approx(record.seconds)
+    assert summarize_runs(record.path)[0].seconds == pytest.approx(record.seconds)
 
 
 def test_a_run_that_cannot_be_saved_raises_that_error_and_no_other(tmp_path, monkeypatch):
