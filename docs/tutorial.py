@@ -8,8 +8,8 @@
 # ## A search is a task and a novelty estimator
 #
 # The robot has two wheels and a small neural network. A *genotype* is the weights of the network, a
-# *behavior* is where the robot stands after 500 steps, and *novelty* says how unlike that is to
-# what the search has seen. No estimator is named here, so it is visit counts.
+# *behavior* is where the robot stands after 500 steps, and *novelty* is how much that differs from
+# what the search has seen. No estimator is named here, so the default is used, visit counts.
 
 # %%
 import brns
@@ -36,8 +36,8 @@ print("generations on disk:", record.generations[0], "to", record.generations[-1
 # ## Look at it
 #
 # On the left is every behavior that was evaluated, early ones light and late ones dark. On the
-# right is the novelty map after the last generation, with its robots: they live where few have
-# been.
+# right is the novelty map after the last generation, with its survivors: they stand where few
+# have been.
 
 # %%
 from brns.pictures import draw, overview
@@ -47,8 +47,8 @@ overview(record)
 # %% [markdown]
 # ## Ask it
 #
-# A column of the record is an array: generation by individual by dimension. The share of the maze
-# that was visited is a function of the record.
+# A column of the record is an array: generation by individual by dimension. `coverage_of_record`
+# gives the share of the maze's cells that survivors have visited by each generation.
 
 # %%
 from brns.metrics import coverage
