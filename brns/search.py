@@ -69,6 +69,8 @@ from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
 from brns.settings.differences import short_repr
+from brns.settings.outdated import remember_code
+from brns.settings.sources import UserCode
 
 
 class SearchState(NamedTuple):
@@ -171,6 +173,8 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where founders, task or estimator break their contract.
         """
+        if not is_traced((self, key)):
+            remember_code(UserCode(self))
         return self.init_with_failures(key)[0]
 
     def init_with_failures(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:

@@ -250,6 +250,13 @@ class Private:
         self._others = [value]
 
 
+class Hidden:
+    """The same, even from those who inherit from it."""
+
+    def __init__(self, value):
+        self.__value = value
+
+
 @dataclasses.dataclass(slots=True)
 class SlottedFields:
     """The same of a dataclass without a `__dict__`."""
@@ -325,6 +332,8 @@ PAIRS = [
     (spaces.Box(-1, 1), spaces.Box(-2, 1)),
     (jax.tree.structure([1]), jax.tree.structure([1, 2])),
     (frozenset({pandas.Timestamp(0)}), frozenset({pandas.Timestamp(1)})),
+    (np.longdouble(0.1), np.longdouble(0.2)),
+    (pandas.Series([1.0], ["a"], name="a"), pandas.Series([1.0], ["b"], name="a")),
     (zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("Asia/Tokyo")),
     (string.Template("$a"), string.Template("$b")),
     ((..., 0), (None, 0)),
@@ -338,7 +347,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("kind", [Held, Plain, Private, SlottedFields, Filled])
+@pytest.mark.parametrize("kind", [Held, Plain, Private, Hidden, SlottedFields, Filled])
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
 def test_settings_of_every_kind_are_recorded(one, other, kind):
     values = (one, copy.deepcopy(one), other)

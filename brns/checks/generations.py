@@ -71,8 +71,8 @@ def check_genotypes_in_box(
         raise ValueError(
             f"{source} must give genotypes inside the genotype space; "
             f"{name_function_or_class(part)} gave {outside.any(axis=1).sum()} of {len(rows)} "
-            f"outside it, such as gene {gene} = {rows[row, gene]:g} in row {row}, whose bounds are "
-            f"{low[gene]:g} and {high[gene]:g}. "
+            f"outside it, such as gene {gene} = {rows[row, gene]:.8g} in row {row}, whose bounds "
+            f"are {low[gene]:.8g} and {high[gene]:.8g}. "
             "Clip them, as in jnp.clip(genotypes, box.low, box.high)"
         )
 
@@ -170,12 +170,13 @@ def check_not_all_failed_and_finite(number: int, generation: Generation) -> None
             bad &= ~np.asarray(rows.failed)
         if bad.any():
             hint = f" {SKIP}" if source == "task" else ""
+            reach = np.max(np.abs(rows.descriptor), initial=0, where=np.isfinite(rows.descriptor))
+            far = f"; the descriptors reach {reach:g}, and float32 ends at 3.4e38"
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {bad.sum()} of {bad.size} "
                 f"individuals of generation {number} "
-                f"(first ids {_format_first_ids(rows.id[bad])}); "
-                f"the descriptors reach {np.max(np.abs(rows.descriptor)):g}, and float32 ends at "
-                f"3.4e38. {SAFE}.{hint}"
+                f"(first ids {_format_first_ids(rows.id[bad])})"
+                f"{far if column == 'novelty' else ''}. {SAFE}.{hint}"
             )
 
 

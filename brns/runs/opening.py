@@ -178,6 +178,11 @@ def check_batch_seeds(path: Path, runs: Sequence[Record]) -> None:
                 "but one of them elsewhere"
             )
     for run in runs:
+        if not alone and not run.path.name.startswith("seed"):
+            raise RecordError(
+                f"{path} is no run and no batch of seeds, and holds the run {run.path}: give that"
+            )
+    for run in runs:
         together = run.metadata.batch_seeds
         strange = [other for other in runs if other.seed not in together]
         if strange or (alone and together != present):

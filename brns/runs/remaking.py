@@ -166,4 +166,7 @@ def _explain_difference(record: Any, number: int, like: Likeness) -> str:
         return f"your own code was edited since: {', '.join(edited)}"
     if like == "rounded":
         return "a program that makes them alone rounds otherwise than one of a whole generation"
-    return "the search, or brns itself, varies otherwise than the one that made them"
+    return (
+        "the search, or brns itself, varies otherwise than the one that made them; of operators of "
+        "your own check_mutation tells whether they draw by their key alone"
+    )

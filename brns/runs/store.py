@@ -39,8 +39,9 @@ def list_run_or_child_runs(folder: Path) -> list[Path]:
         if (folder / NAME).exists():
             return [folder]
         return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
-    except PermissionError as error:
-        raise RecordError(f"{folder} cannot be read ({error.strerror}): {OPEN}") from error
+    except OSError as error:
+        advice = OPEN if isinstance(error, PermissionError) else "give another path"
+        raise RecordError(f"{folder} cannot be read ({error.strerror}): {advice}") from error
 
 
 class Store:

@@ -1,6 +1,7 @@
 """The code of a user's functions: what it names, assigns and imports, and the lines of a module."""
 
 import ast
+import builtins
 import contextlib
 import copy
 import dis
@@ -26,6 +27,8 @@ from brns.settings.parsing import get_source_text, parse_source
 FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib")
 LIBRARY = tuple(sysconfig.get_paths()[name] + os.sep for name in FOLDERS)
 INSTALLED = ("site-packages", "dist-packages")
+HARMLESS = {"brns", *vars(builtins)} - {"setattr", "delattr", "exec"}
+"""functions, and a module of them, that change none of their arguments"""
 IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
 
 
@@ -54,7 +57,7 @@ def get_module_prefix(module: Mapping[str, Any]) -> str:
     """`own.` of the names of a file own.py, run as a script or imported, in a package `world.own.`;
     empty of a notebook's.
     """
-    if "get_ipython" in module or not (file := module.get("__file__")):
+    if "In" in module or not (file := module.get("__file__")):
         return ""
     file, package = Path(file), (module.get("__package__") or "").rpartition(".")[2]
     if file.stem == "__init__":
@@ -197,7 +200,7 @@ def read_module_writes(module: Mapping[str, Any], name: str) -> str:
     """The lines of a module that assign or change a global; of a notebook those from the last cell
     on that assigns it, each once.
     """
-    if "get_ipython" not in module:
+    if "In" not in module:
         text = "".join(linecache.getlines(module.get("__file__") or ""))
         return extract_name_writes(text, name)
     lines: list[str] = []
@@ -237,17 +240,26 @@ def _find_name_writes(block: ast.AST, name: str) -> Generator[ast.stmt, None, No
 
 
 def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
-    """The names a in statements such as `a.b[0] = 1` and `a.fit(x)`."""
+    """The names a in statements such as `a.b[0] = 1`, `x = a.fit(y)` and `fit(a)`."""
+    parts: list[ast.AST] = []
     if isinstance(statement, ast.Assign | ast.AugAssign):
-        changed = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    else:
-        is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-        changed = [statement.value.func] if is_call else []
-    for node in changed:
-        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-            node = node.func if isinstance(node, ast.Call) else node.value
-            if isinstance(node, ast.Name):
-                yield node.id
+        parts += statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if isinstance(statement, ast.Assign | ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        parts.append(call.func)
+        if _find_root(call.func) not in HARMLESS:
+            arguments = (*call.args, *(keyword.value for keyword in call.keywords))
+            yield from filter(None, map(_find_root, arguments))
+    for part in parts:
+        if not isinstance(part, ast.Name) and (root := _find_root(part)):
+            yield root
+
+
+def _find_root(node: ast.AST) -> str:
+    """The name a of an expression such as `a.b[0].c()`; empty where it begins with none."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def is_constant_of_module(text: str, name: str) -> bool:

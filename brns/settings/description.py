@@ -86,9 +86,14 @@ SMALL = 64
 
 
 def _array_to_json(array: Any) -> Any:
-    """An array's type, shape and values; of few float32 and of a single number the values alone."""
+    """An array's type, shape and values; of few float32 and of a single number the values alone.
+    A Series of pandas has labels too.
+    """
     import numpy as np
 
+    if (labels := get_attribute_safely(array, "index")) is not None:
+        values = _array_to_json(np.asarray(array))
+        return {"name": "Series", "index": part_to_json(labels), "values": values}
     dtype = str(array.dtype)
     if dtype.startswith("key<"):  # JAX's random keys
         import jax
@@ -98,7 +103,7 @@ def _array_to_json(array: Any) -> Any:
     content = {"name": "array", "dtype": dtype, "shape": list(array.shape)}
     if array.size > SMALL and not array.dtype.hasobject:
         return content | {"sha256": hashlib.sha256(array.tobytes()).hexdigest()}
-    if array.dtype.kind in "mM":  # of which NaT is no Python's date
+    if array.dtype.kind in "mM" or array.dtype.char in "gG":  # NaT, or more digits than Python has
         array = array.astype(str)
     values = part_to_json(array.tolist())
     usual = dtype == "float32" and array.size
@@ -160,7 +165,7 @@ def get_attribute_safely(thing: Any, name: str, default: Any = None) -> Any:
 
 def attributes_of(thing: Any) -> dict[str, Any]:
     """What an object holds, by name, in its `__dict__` and its slots; an argument `mass` of its
-    class that it keeps as `_mass` is called `mass`.
+    class that it keeps as `_mass` or `__mass` is called `mass`.
     """
     attributes = {
         name: value
@@ -172,14 +177,16 @@ def attributes_of(thing: Any) -> dict[str, Any]:
         for slot in [slots] if isinstance(slots, str) else slots:
             if (value := get_attribute_safely(thing, slot, thing)) is not thing:
                 attributes[slot] = value
+    owners = ("", *(each.__name__.lstrip("_") + "__" for each in type(thing).__mro__))
     for argument in _find_constructor_arguments(type(thing)):
-        value = attributes.get(f"_{argument}")
-        if (
-            argument not in attributes
-            and value is not None
-            and not _is_unrecordable(value, argument)
-        ):
-            attributes[argument] = attributes.pop(f"_{argument}")
+        for private in (f"_{owner}{argument}" for owner in owners):
+            value = attributes.get(private)
+            if (
+                argument not in attributes
+                and value is not None
+                and not _is_unrecordable(value, argument)
+            ):
+                attributes[argument] = attributes.pop(private)
     return attributes
 
 

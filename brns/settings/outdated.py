@@ -51,6 +51,15 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     _NAMES.update(now.names)
 
 
+def remember_code(now: UserCode) -> None:
+    """Of code that a program or an environment is made of outside a run, so that a run knows what
+    was edited since.
+    """
+    for name, text in now.texts.items():
+        _TEXTS.setdefault(_make_code_key(name, now), text)
+    _NAMES.update(now.names)
+
+
 def _is_or_is_part_of(name: str, names: Collection[str]) -> bool:
     return name in names or name.rpartition(".")[0] in names
 

@@ -380,10 +380,12 @@ class UserCode:
                 continue
             self._globals.add((path, id(module)))
             self._collect_used_global(path, value)
-            settings = is_user_object(value)  # whose values tell what the lines read
-            if settings or not is_self_describing(value):
+            of_user = is_user_object(value)
+            if of_user or not is_self_describing(value):
                 lines = read_module_writes(module, name)
-                self._collect_assignment_lines(path, lines, module, plain=settings)
+                # Of one that hides nothing its values tell what the lines read.
+                plain = of_user and all(each[0] != "_" for each in attributes_of(value))
+                self._collect_assignment_lines(path, lines, module, plain)
                 self._collect_object_assignments(value)
 
     def _collect_object_assignments(self, thing: Any) -> bool:

@@ -85,6 +85,11 @@ class Dask(Chunked):
         log: str | os.PathLike | None = None,
     ) -> None:
         self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
+        if not isinstance(address, str):
+            raise ValueError(
+                "address must be that of a scheduler, such as 'tcp://10.0.0.1:8786' or "
+                f"cluster.scheduler_address; got {address!r:.80}"
+            )
         name = (
             f"the Dask cluster at {address} (if it is gone, start one and go on with brns.resume, "
             "or brns resume with --workers and its address; if a module is missing there, put its "

@@ -78,6 +78,15 @@ def test_a_global_that_is_changed_holds_in_the_next_run(kind, own):
     assert reach(getattr(own, kind)()) == before
 
 
+def test_an_edit_after_generations_by_hand_holds_in_a_run(own):
+    by_hand = search(own.Module(), brns.PopulationKNN(k=2))
+    key = jax.random.key(0)
+    _, generation = by_hand.step(by_hand.init(key), key)
+    before = np.abs(generation.offspring.descriptor).max()
+    own.GAIN = 9.0
+    assert reach(own.Module()) == pytest.approx(9 * before)
+
+
 def test_an_attribute_or_a_method_that_is_changed_holds_in_the_next_run(own):
     task = own.Compiled()
     before = reach(task)
@@ -170,10 +179,14 @@ def test_environments_are_made_anew_where_what_makes_them_was_changed(of, monkey
     register(1.0)
     make = {"factory": lambda: Speed(SETTINGS.speed), "id": "Speed-v0"}[of]
     task = brns.GymnasiumTask(make, steps=5)
+    by_hand = brns.GymnasiumTask(make, steps=5)
+    few = task.genotype_space.uniform(jax.random.key(0), 2)
+    assert by_hand.evaluate(few, jax.random.key(0)).descriptor.max() == 5
     try:
         assert reach(task) == 5
         register(9.0)
         assert reach(task) == 45
+        assert by_hand.evaluate(few, jax.random.key(0)).descriptor.max() == 45
         # In a batch of more than there were before, too.
         many = task.genotype_space.uniform(jax.random.key(0), 12)
         assert set(np.ravel(task.evaluate(many, jax.random.key(0)).descriptor)) == {45.0}

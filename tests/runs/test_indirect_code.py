@@ -167,6 +167,21 @@ def use(x, robot=Robot(made)):
     "what is done to an object": """made = np.random.default_rng(0)
 made.bit_generator.advance(GAIN)
 return made.normal(x)""",
+    "what a function does to an object": """made = np.random.default_rng(0)
+def change(made, steps):
+    made.bit_generator.advance(steps)
+change(made, GAIN)
+return made.normal(x)""",
+    "what a method does to an object, and gives": """made = np.random.default_rng(0)
+drawn = made.normal(size=GAIN)
+return made.normal(x)""",
+    "a function that makes an object which hides": """class Robot:
+    def __init__(self, mass):
+        self._weight = mass / 2
+def make():
+    return Robot(literal)
+made = make()
+return made._weight * x""",
     "a part of an object": """made = gymnasium.make("Pendulum-v1")
 made.unwrapped.m = GAIN
 return made.step(x)""",

@@ -211,6 +211,7 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
     assert lines(steps=module.steps)["stepping.steps"] == "steps = itertools.count(2)\n"
     cells = ["steps = iter([1])", "steps = iter( [2] )", "steps = = 3", "next(steps)"]
     cells += 2 * ["steps.advance()"]
+    assert lines(get_ipython=None, steps=iter([2]))  # a name that a script has imported, too
     names = lines(get_ipython=None, In=cells, steps=iter([2]))
     assert names["steps"] == "steps = iter([2])\nsteps.advance()\n"
 

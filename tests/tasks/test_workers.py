@@ -404,6 +404,11 @@ def test_without_the_extra_dask_is_named(monkeypatch):
         Dask(HostIdentity(), "tcp://10.0.0.1:8786").evaluate(GENOTYPES, KEY)
 
 
+def test_a_client_is_no_address(unchecked):
+    with pytest.raises(ValueError, match=r"cluster.scheduler_address; got <object"):
+        Dask(HostIdentity(), object())
+
+
 def test_an_error_of_a_cluster_says_what_to_do():
     class Cluster(Executor):
         def submit(self, *_):
