@@ -30,6 +30,7 @@ from brns.checks.generations import (
 )
 from brns.checks.parts import (
     LIMIT,
+    check_draws_by_key_alone,
     check_no_strict_jax_modes,
     check_part,
     check_setting_types,
@@ -200,6 +201,8 @@ class NoveltySearch(eqx.Module):
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_genotypes_in_box("founders", self.founders, genotype, space)
+        if not is_traced(genotype):
+            self._check_operators_draw_by_key_alone(genotype)
         living = self._evaluate_and_replace_failed_founders(genotype, evaluate, draw)
         genotype, evaluation, lost = living
         founders = make_individuals(genotype, evaluation, first=0, born=0)
@@ -299,6 +302,14 @@ class NoveltySearch(eqx.Module):
         if not is_traced((after, generation)):
             check_generation(self, int(after.generation), generation)
         return after, generation
+
+    def _check_operators_draw_by_key_alone(self, genotypes: Float[Array, "n p"]) -> None:
+        """Refuse mutation and selection that draw otherwise."""
+        key, space = jax.random.key(0), self.task.genotype_space
+        for mutate in self.mutate_as_mixture.operators:
+            check_draws_by_key_alone("mutate", mutate, (key, genotypes), space)
+        union = Population.from_descriptors(jnp.concatenate([genotypes, genotypes]))
+        check_draws_by_key_alone("select", self.select, (union,), self.population_size)
 
     def _evaluate_and_replace_failed_founders(
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]

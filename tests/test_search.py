@@ -42,6 +42,20 @@ def run():
     return history(search(), 12)
 
 
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("mutate", lambda key, rows, box: rows * np.random.uniform(size=rows.shape)),
+        ("select", lambda union, n: jnp.array(np.random.permutation(len(union.id))[:n])),
+    ],
+)
+def test_operators_that_draw_by_numpy_are_refused(name, part):
+    """They would draw the same numbers in every generation."""
+    with pytest.raises(ValueError, match=f"{name} must draw by jax.random and its key alone"):
+        search(**{name: part}).init(KEY)
+    search(mutate=lambda key, rows, box: rows * jax.random.uniform(key, rows.shape)).init(KEY)
+
+
 def test_generation_0_holds_founders_of_the_genotype_space(run):
     states, facts = run
     founders = states[0].population

@@ -1,16 +1,20 @@
 """What a part of a search must be when it is made."""
 
 import contextlib
+import inspect
 import operator
+import re
 import typing
 from collections.abc import Generator
 from typing import Any
 
 import jax
+import numpy as np
 from jax.core import Tracer
 
 from brns.core import Box, Task
 from brns.core.evaluation import name_function_or_class
+from brns.settings.code import is_user_code
 from brns.settings.configuration import is_settable_type, validate_setting
 from brns.settings.differences import short_repr
 
@@ -81,6 +85,26 @@ def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
             f"{name} must be JAX code that compiles, with jax.numpy in place of numpy; "
             f"{name_function_or_class(part)} gave {type(error).__name__}: {cause}"
         ) from error
+
+
+def check_draws_by_key_alone(name: str, part: Any, arrays: tuple[Any, ...], *others: Any) -> None:
+    """Refuse a user's part that JAX makes another program of each time, such as by numpy.random:
+    what the first one drew would be drawn in every generation. What is no JAX code is told later.
+    """
+    if not is_user_code(part if inspect.isroutine(part) else type(part)):
+        return
+    programs = []
+    with contextlib.suppress(Exception):
+        for _ in range(2):
+            traced = jax.make_jaxpr(lambda *given: part(*given, *others))(*arrays)
+            constants = [np.asarray(each).tobytes() for each in traced.consts]
+            programs.append((re.sub(r"0x\w+", "", str(traced)), constants))
+    if len(programs) == 2 and programs[0] != programs[1]:
+        raise ValueError(
+            f"{name} must draw by jax.random and its key alone; {name_function_or_class(part)} "
+            "gives other numbers each time that it is compiled, as with numpy.random, and in a run "
+            "the same ones in every generation"
+        )
 
 
 def require_integer(name: str, value: Any, least: int = 1) -> int:
