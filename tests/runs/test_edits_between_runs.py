@@ -250,6 +250,7 @@ class Simulator:
         return genotypes
 
 
+@pytest.mark.slow
 def test_tasks_in_turn_make_nothing_anew(own, monkeypatch):
     def make(gain):
         return lambda genotypes: gain * genotypes
@@ -318,6 +319,7 @@ def test_a_run_that_is_left_makes_no_state_of_an_edit(own):
     steps.close()
 
 
+@pytest.mark.slow
 def test_checks_and_comparisons_use_what_is_there_now(own, tmp_path):
     brns.check_estimator(own.Estimator())
     before = reach(own.Module())
