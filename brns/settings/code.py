@@ -27,7 +27,7 @@ from brns.settings.parsing import get_source_text, parse_source
 FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib")
 LIBRARY = tuple(sysconfig.get_paths()[name] + os.sep for name in FOLDERS)
 INSTALLED = ("site-packages", "dist-packages")
-HARMLESS = {"brns", *vars(builtins)} - {"setattr", "delattr", "exec"}
+HARMLESS = {"brns", "display", *vars(builtins)} - {"setattr", "delattr", "exec"}
 """functions, and a module of them, that change none of their arguments"""
 IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
 
@@ -249,7 +249,7 @@ def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
         parts.append(call.func)
         if _find_root(call.func) not in HARMLESS:
             arguments = (*call.args, *(keyword.value for keyword in call.keywords))
-            yield from filter(None, map(_find_root, arguments))
+            yield from (each.id for each in arguments if isinstance(each, ast.Name))
     for part in parts:
         if not isinstance(part, ast.Name) and (root := _find_root(part)):
             yield root
