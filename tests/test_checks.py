@@ -298,6 +298,7 @@ MUTATIONS = [
     (lambda key, genes, box: genes * host_number(), "for the same genotypes and key;"),
     (brns.UniformResampling, r"must be made: write UniformResampling"),
     (lambda key, genotypes, box: 1j * genotypes, "mutate .* real numbers; got complex"),
+    (lambda key, genotypes, box: list(genotypes), "must give one array of JAX; .* gave a list"),
 ]
 
 

@@ -42,6 +42,9 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
     for key in jax.random.split(jax.random.key(1), 4):
         for batch in (genotypes, genotypes[:1]):
             mutants, again = (_call_compiled("mutate", mutate, key, batch, box) for _ in range(2))
+            if not eqx.is_array(mutants):
+                got = f"{name_function_or_class(mutate)} gave a {type(mutants).__name__}"
+                raise ValueError(f"mutate must give one array of JAX; {got}")
             check_shape("mutate", mutate, mutants, batch.shape)
             check_genotypes_in_box("mutate", mutate, jnp.asarray(mutants, jnp.float32), box)
             _check_equal("mutate", mutate, mutants, again, "the same genotypes and key")
