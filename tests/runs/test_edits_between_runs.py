@@ -114,6 +114,7 @@ def test_a_global_of_an_estimator_or_a_mutation_holds_in_the_next_run(own):
     brns.check_mutation(own.Mutation(), own.Module().genotype_space)  # that compiles it twice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["collections.UserString", "collections.abc.Sequence", "object"])
 def test_objects_of_every_kind_are_remembered(base, own):
     text = f"""
@@ -269,6 +270,7 @@ def test_tasks_in_turn_make_nothing_anew(own, monkeypatch):
     assert not cleared
 
 
+@pytest.mark.slow
 def test_what_is_newly_there_or_gone_holds(own):
     """A key, an attribute, a global that hides a builtin."""
     text = """
@@ -335,6 +337,7 @@ def test_checks_and_comparisons_use_what_is_there_now(own, tmp_path):
     assert before > 0.5
 
 
+@pytest.mark.slow
 def test_many_and_unusual_objects_are_no_hindrance(own):
     """Of 200 in a list each has settings; a description that raises is left out."""
     text = """
