@@ -52,8 +52,8 @@ def discard_compiled_if_edited(now: UserCode) -> None:
 
 
 def remember_code(now: UserCode) -> None:
-    """Of code that a program or an environment is made of outside a run, so that a run knows what
-    was edited since.
+    """Of code that is compiled, or that an environment is made of, outside a run, so that a run
+    knows what was edited since.
     """
     for name, text in now.texts.items():
         _TEXTS.setdefault(_make_code_key(name, now), text)
