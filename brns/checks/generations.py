@@ -170,13 +170,16 @@ def check_not_all_failed_and_finite(number: int, generation: Generation) -> None
             bad &= ~np.asarray(rows.failed)
         if bad.any():
             hint = f" {SKIP}" if source == "task" else ""
-            reach = np.max(np.abs(rows.descriptor), initial=0, where=np.isfinite(rows.descriptor))
-            far = f"; the descriptors reach {reach:g}, and float32 ends at 3.4e38"
+            far = ""
+            if column == "novelty":
+                reach = np.max(
+                    np.abs(rows.descriptor), initial=0, where=np.isfinite(rows.descriptor)
+                )
+                far = f"; the descriptors reach {reach:g}, and float32 ends at 3.4e38"
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {bad.sum()} of {bad.size} "
                 f"individuals of generation {number} "
-                f"(first ids {_format_first_ids(rows.id[bad])})"
-                f"{far if column == 'novelty' else ''}. {SAFE}.{hint}"
+                f"(first ids {_format_first_ids(rows.id[bad])}){far}. {SAFE}.{hint}"
             )
 
 

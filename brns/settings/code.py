@@ -257,7 +257,7 @@ def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
 
 def _find_root(node: ast.AST) -> str:
     """The name a of an expression such as `a.b[0].c()`; empty where it begins with none."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
 
