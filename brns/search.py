@@ -211,8 +211,9 @@ class NoveltySearch(eqx.Module):
                 self.estimator, self.task.behavior_space, founders, estimate
             )
         if not is_traced(population):
-            check_descriptors_in_numeric_range(0, population, self.task.behavior_space)
-            check_not_all_failed_and_finite(0, make_initial_generation(population))
+            on_host = jax.tree.map(np.asarray, population)
+            check_descriptors_in_numeric_range(0, on_host, self.task.behavior_space)
+            check_not_all_failed_and_finite(0, make_initial_generation(on_host))
         credit = self.mutate_as_mixture.initial_credit()
         return SearchState(jnp.int32(0), population, state, credit), lost
 
@@ -308,7 +309,9 @@ class NoveltySearch(eqx.Module):
         key, space = jax.random.key(0), self.task.genotype_space
         for mutate in self.mutate_as_mixture.operators:
             check_draws_by_key_alone("mutate", mutate, (key, genotypes), space)
-        union = Population.from_descriptors(jnp.concatenate([genotypes, genotypes]))
+        union = jax.eval_shape(
+            Population.from_descriptors, jax.ShapeDtypeStruct((2 * len(genotypes), 1), jnp.float32)
+        )
         check_draws_by_key_alone("select", self.select, (union,), self.population_size)
 
     def _evaluate_and_replace_failed_founders(
@@ -321,7 +324,7 @@ class NoveltySearch(eqx.Module):
         with explain_task_errors(self.task):
             evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
         lost = [genotype[:0]]
-        while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
+        while not isinstance(evaluation.failed, Tracer) and np.asarray(evaluation.failed).any():
             rows = jnp.flatnonzero(evaluation.failed)
             lost.append(genotype[rows])
             living = genotype[~evaluation.failed]

@@ -14,7 +14,11 @@ from pathlib import Path
 import jaxtyping
 import pytest
 
-jaxtyping.install_import_hook(["brns", "reproduction"], "beartype.beartype").__enter__()
+WITH_SHAPES = "core estimators interoperation metrics operators pictures search tasks comparison"
+"""the parts of brns in which arrays have shapes; in the others checking costs time alone"""
+
+checked = [f"brns.{part}" for part in WITH_SHAPES.split()]
+jaxtyping.install_import_hook(checked, "beartype.beartype").__enter__()
 
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0

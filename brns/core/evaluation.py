@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from brns.core.box import as_array_and_check_real
 from brns.core.contracts import Task
@@ -23,7 +24,8 @@ def as_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
     for name, default in Evaluation._field_defaults.items():
         value = getattr(evaluation, name)
         column = as_array_and_check_real(name, default if value is None else value, must)
-        columns[name] = column if column.ndim else jnp.full(n, column)
+        everyone = np.full if isinstance(column, np.ndarray) else jnp.full
+        columns[name] = column if column.ndim else everyone(n, column)
     for name, column in columns.items():
         shape = (n, task.behavior_space.dimension) if name == "descriptor" else (n,)
         if column.shape != shape:

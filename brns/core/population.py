@@ -140,6 +140,7 @@ def concatenate_populations(parents: Population, offspring: Population) -> Popul
     return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), parents, offspring)
 
 
+@jax.jit
 def make_individuals(
     genotype: Float[Array, "n p"], evaluation: Evaluation, first: Any, born: Any
 ) -> Population:

@@ -79,6 +79,7 @@ def names(path):
     return {str(file.relative_to(path)) for file in path.rglob("*")}
 
 
+@pytest.mark.slow
 def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes(tmp_path, monkeypatch):
     """Every call that makes, syncs, renames or removes a file in turn."""
     run(HOST, 1, out=tmp_path / "whole")

@@ -40,6 +40,7 @@ def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):
     brns.resume(out, 5, search=edited)  # that is its code now
 
 
+@pytest.mark.slow
 def test_the_command_line_goes_on_with_edited_code_if_it_is_told_to(written, tmp_path):
     written()
     call("run", "own:made", "--generations", 1, "--out", "run", folder=tmp_path)

@@ -68,7 +68,7 @@ def reach(task, out=None, estimator=None):
     return float(np.abs(record.column("offspring.descriptor", [1])).max())
 
 
-@pytest.mark.parametrize("kind", ["Host", "Compiled"])
+@pytest.mark.parametrize("kind", [pytest.param("Host", marks=pytest.mark.slow), "Compiled"])
 def test_a_global_that_is_changed_holds_in_the_next_run(kind, own):
     task = getattr(own, kind)()
     before = reach(task)
@@ -78,6 +78,7 @@ def test_a_global_that_is_changed_holds_in_the_next_run(kind, own):
     assert reach(getattr(own, kind)()) == before
 
 
+@pytest.mark.slow
 def test_an_attribute_or_a_method_that_is_changed_holds_in_the_next_run(own):
     task = own.Compiled()
     before = reach(task)
@@ -160,7 +161,7 @@ SETTINGS = SimpleNamespace(speed=1.0)
 
 
 @pytest.mark.filterwarnings("ignore:.*Overriding environment")
-@pytest.mark.parametrize("of", ["factory", "id"])
+@pytest.mark.parametrize("of", [pytest.param("factory", marks=pytest.mark.slow), "id"])
 def test_environments_are_made_anew_where_what_makes_them_was_changed(of, monkeypatch):
     monkeypatch.setattr(SETTINGS, "speed", 1.0)
 
@@ -317,6 +318,7 @@ def test_a_run_in_progress_is_not_half_of_another_experiment(own, tmp_path):
     assert reach(own.Module()) == pytest.approx(before / 9)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_left_makes_no_state_of_an_edit(own):
     steps = brns.generations(search(own.Module()), 9)
     before = reach(own.Module())

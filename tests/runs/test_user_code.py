@@ -142,6 +142,7 @@ def use(x):
         )
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_its_project_and_the_paths_in_its_settings_were_moved(
     tmp_path, monkeypatch
 ):

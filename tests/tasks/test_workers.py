@@ -494,6 +494,7 @@ Processes(Endless(), 1).evaluate(jax.numpy.zeros((4, 5)), jax.random.key(0))
 """
 
 
+@pytest.mark.slow
 def test_a_thread_of_a_task_that_never_ends_does_not_hold_a_worker():
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
     subprocess.run([sys.executable, "-c", ENDLESS], env=environment, check=True, timeout=100)
