@@ -284,36 +284,3 @@ def test_bounds_and_numbers_of_actions_may_be_arrays_of_jax():
     assert jax.jit(lambda action: env._to_native(action))(
         jnp.array([1.0, 0, 0, 0, 0, 1])
     ).tolist() == [0, 2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
-def test_a_real_environment_of_gymnax(name):
-    env = ParamsEnv(*pytest.importorskip("gymnax").make(name))
-    space = Box([-20.0] * 3, [20.0] * 3)
-    check_task(JaxEnvironmentTask(env, 20, space, lambda e: e.observations[-1][:3]))
-
-
-@pytest.mark.slow
-def test_a_real_environment_of_jumanji():
-    env = TimeStepEnv(pytest.importorskip("jumanji").make("Maze-v0"))
-
-    def where(adapted):
-        place = adapted.state.agent_position
-        return jnp.stack([place.row, place.col])
-
-    check_task(JaxEnvironmentTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where))
-
-
-@pytest.mark.slow
-def test_a_real_environment_of_playground_is_a_plain_loop_of_it():
-    registry = pytest.importorskip("mujoco_playground").registry
-    env = registry.load("CartpoleBalance", config_overrides={"impl": "jax"})
-    task = JaxEnvironmentTask(env, 5, SPACE, watch=lambda state: state.data.qpos)
-    rows = task.genotype_space.uniform(KEY, 4)
-    found = task.evaluate(rows, KEY)
-    step, act = jax.jit(env.step), jax.jit(task.policy)
-    for row, descriptor, fitness in zip(rows, found.descriptor, found.fitness, strict=True):
-        states = loop(task, row, jax.random.key(0), step, act)
-        assert_allclose(descriptor, states[-1].data.qpos, atol=1e-4)
-        assert_allclose(fitness, sum(state.reward for state in states), rtol=1e-4)
