@@ -70,7 +70,7 @@ from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
 from brns.settings.differences import short_repr
-from brns.settings.outdated import remember_code
+from brns.settings.outdated import discard_compiled_if_edited, search_is_evaluating
 from brns.settings.sources import UserCode
 
 
@@ -175,7 +175,7 @@ class NoveltySearch(eqx.Module):
             ValueError: where founders, task or estimator break their contract.
         """
         if not is_traced((self, key)):
-            remember_code(UserCode(self))
+            discard_compiled_if_edited(UserCode(self))
         return self.init_with_failures(key)[0]
 
     def init_with_failures(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
@@ -321,7 +321,7 @@ class NoveltySearch(eqx.Module):
         failed, in whose places there are mutants of the others.
         """
         n, space = self.population_size, self.task.genotype_space
-        with explain_task_errors(self.task):
+        with explain_task_errors(self.task), search_is_evaluating():
             evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
         lost = [genotype[:0]]
         while not isinstance(evaluation.failed, Tracer) and np.asarray(evaluation.failed).any():
@@ -426,7 +426,7 @@ def _ask_evaluate_and_tell(
 ) -> tuple[SearchState, Generation]:
     ask, evaluate, tell = derive_keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
-    with explain_task_errors(search.task):
+    with explain_task_errors(search.task), search_is_evaluating():
         evaluation = search.task.evaluate(offspring.genotype, evaluate)
     return search.tell(state, offspring, evaluation, tell)
 

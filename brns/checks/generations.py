@@ -170,7 +170,7 @@ def check_not_all_failed_and_finite(number: int, generation: Generation) -> None
             bad &= ~np.asarray(rows.failed)
         if bad.any():
             hint = f" {SKIP}" if source == "task" else ""
-            far = ""
+            far = " in float32, which ends at 3.4e38" if source == "task" else ""
             if column == "novelty":
                 reach = np.max(
                     np.abs(rows.descriptor), initial=0, where=np.isfinite(rows.descriptor)

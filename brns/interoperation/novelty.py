@@ -24,7 +24,9 @@ from brns.runs.files import RecordError
 from brns.runs.paths import expand_home, resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff, short_repr
+from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.parts import SettingsError
+from brns.settings.sources import UserCode
 
 SEAL = "brns.Novelty"
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
@@ -55,6 +57,7 @@ class Novelty:
             raise ValueError(f"space must be a brns.Box(low, high); got {short_repr(space)}")
         if isinstance(estimator, ArchiveKNN):
             estimator = dataclasses.replace(estimator, additions=estimator.capacity)
+        discard_compiled_if_edited(UserCode(estimator))
         self.estimator = estimator
         self.space = space
         (self.seed,) = resolve_seeds(seed)

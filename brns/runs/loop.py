@@ -218,7 +218,8 @@ def iterate_generations(
                     if status != "finished" and until is saturated:
                         status = "saturated"
                     break
-    except GeneratorExit:  # the loop was left
+    except GeneratorExit:  # the loop was left, and anything may have been edited since
+        edits = -1
         raise
     except KeyboardInterrupt:
         status = "interrupted"

@@ -16,7 +16,7 @@ from brns.settings.code import (
     normalize_source,
     sets_attribute,
 )
-from brns.settings.sources import UserCode
+from brns.settings.sources import DATA_FILE, UserCode
 
 SHOWN = 30
 """lines of a difference"""
@@ -42,7 +42,8 @@ def diff_code_by_name(
     changed, texts = {}, now.texts
     for name in dict.fromkeys((*before, *texts)):
         was, text = before.get(name, ""), texts.get(name, "")
-        expected = name in changing or name in _CHANGED or was == text
+        missing = name.startswith(DATA_FILE) and not (was and text)  # from this working directory
+        expected = name in changing or name in _CHANGED or was == text or missing
         if expected or normalize_source(was) == normalize_source(text):
             continue
         compiled = extract_digest_lines(text)  # of a file that was edited, but not imported again

@@ -4,15 +4,21 @@ JAX's programs hold the globals, functions and settings of the time when they we
 environments that a task made, and the tasks that workers have.
 """
 
+import contextlib
+import threading
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
 from typing import Any
 
 import jax
 
 from brns.settings.description import part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import CHANGED_SETTINGS, diff_code_by_name
+from brns.settings.edits import (
+    CHANGED_SETTINGS,
+    diff_code_by_name,
+    ignore_evaluation_side_effects,
+)
 from brns.settings.sources import UserCode
 
 _TEXTS: dict[tuple[str, int], str] = {}
@@ -21,8 +27,12 @@ _NAMES: set[str] = set()
 """of all that was looked for"""
 _OBJECTS: dict[int, tuple[Callable[[], Any], dict[str, Any]]] = {}
 """by id, a reference to an object of a user's class, and its settings as a run used it last"""
+_SPECS: dict[str, Any] = {}
+"""by id, what was registered with Gymnasium when this process used it last"""
 _EDITS: list[None] = []
 """one for each time that code or settings had changed"""
+_EVALUATING = threading.local()
+"""whether a search evaluates in this thread, which looked for edits when it began"""
 
 
 def count_process_edits() -> int:
@@ -44,11 +54,40 @@ def discard_compiled_if_edited(now: UserCode) -> None:
         if not owner and name not in now.texts and _is_or_is_part_of(name, now.names):
             before[name] = _TEXTS.pop((name, owner))  # it is gone
     edited = before.keys() & diff_code_by_name(before, now).keys()
-    if _remember_settings_and_compare_with_last(now) or edited:
+    again = any(_SPECS.get(name, spec) is not spec for name, spec in now.specs.items())
+    _SPECS.update(now.specs)
+    if _remember_settings_and_compare_with_last(now) or edited or again:
         jax.clear_caches()
         _EDITS.append(None)
     _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
     _NAMES.update(now.names)
+
+
+@contextlib.contextmanager
+def search_is_evaluating() -> Generator[None, None, None]:
+    """Meanwhile nothing is evaluated by hand in this thread."""
+    before = getattr(_EVALUATING, "now", False)
+    _EVALUATING.now = True
+    try:
+        yield
+    finally:
+        _EVALUATING.now = before
+
+
+@contextlib.contextmanager
+def evaluate_by_hand(part: Any) -> Generator[None, None, None]:
+    """Around an evaluation that no search asks for: what was edited of a part holds, and what the
+    evaluation changes is no edit.
+    """
+    if getattr(_EVALUATING, "now", False):
+        yield
+        return
+    code = UserCode(part)
+    discard_compiled_if_edited(code)
+    yield
+    after = UserCode(part)
+    ignore_evaluation_side_effects(code.texts, after)
+    ignore_setting_side_effects(after)
 
 
 def remember_code(now: UserCode) -> None:
@@ -57,6 +96,8 @@ def remember_code(now: UserCode) -> None:
     """
     for name, text in now.texts.items():
         _TEXTS.setdefault(_make_code_key(name, now), text)
+    for name, spec in now.specs.items():
+        _SPECS.setdefault(name, spec)
     _NAMES.update(now.names)
 
 

@@ -52,10 +52,16 @@ from brns.settings.values import (
     name_dictionary_entry,
 )
 
+DATA_FILE = "file "
+"""before the name of a data file"""
+SEEN_AS_VALUES = {"", ".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"}
+"""files of which the code, or the values that a program keeps, tell what counts"""
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 INITIALIZERS = {"__init__", "__post_init__", "__new__", "__init_subclass__", "__set_name__"}
 """methods that give an object or a class its first values"""
+RUN_ARGUMENTS = {"generations", "out", "exist", "checkpoint_every", "progress"}
+"""of `brns.run`, which a configuration may have beside what a task reads"""
 NAMED = 30
 """items of a dictionary that have names of their own"""
 Function = types.FunctionType | types.MethodType | functools.partial
@@ -75,6 +81,8 @@ class UserCode:
         class with bases, or of a package, to a line that names them"""
         self.files: dict[str, str] = {}
         """name of a module that a function imports to its text"""
+        self.specs: dict[str, Any] = {}
+        """what is registered with Gymnasium, by id"""
         self.classes: dict[str, type] = {}
         self.objects: list[Any] = []
         """of these classes"""
@@ -94,13 +102,17 @@ class UserCode:
         """of modules, and their parents, to what stands for them"""
         self.paths: dict[str, pathlib.Path] = {}
         """name of a module to its file"""
+        # Before what names it: this imports its module.
+        self._collect_registered_environment(get_attribute_safely(task, "spec"))
         for part in (task, *parts):
             self._collect(part)
-        self._collect_registered_environment(get_attribute_safely(task, "spec"))
         before = None
         while before != (before := (len(self._holders), len(self._attributes))):
             for (prefix, _), held in list(self._holders.items()):
                 self._collect_globals(held, {*self._attributes, "__getattr__"}, prefix)
+        for name in [*self.values]:
+            if name.rpartition(".")[2] in RUN_ARGUMENTS - self._attributes:
+                del self.values[name]
         self._strip_project_paths()
 
     @functools.cached_property
@@ -159,6 +171,8 @@ class UserCode:
                     self._collect(default, f"{get_qualified_name(thing)}.{field.name}")
         if isinstance(thing, str):
             self._collect_registered_environment(_find_registered_environment(thing))
+        if isinstance(thing, str | pathlib.PurePath):
+            self._collect_data_file(thing)
         # Of a member of an IntEnum too.
         if not isinstance(thing, type) and is_user_code(type(thing)):
             self._collect(type(thing))
@@ -282,15 +296,16 @@ class UserCode:
             self._collect_all({key: inner[key] for key in inner if key in recorded})
 
     def _collect_registered_environment(self, spec: Any) -> None:
-        """Add what a program registered with Gymnasium."""
-        entry = self._find_entry_point_or_collect_file(spec)
-        if entry is not None and is_user_code(entry):
-            names = ("kwargs", "max_episode_steps")
-            arguments = {name: getattr(spec, name) for name in names}
-            self._collect_all({"entry_point": entry, **arguments}, f"registered {spec.id}")
-            for wrapper in spec.additional_wrappers:
-                self._collect(self._find_entry_point_or_collect_file(wrapper))
-                self._collect(wrapper.kwargs, f"registered {spec.id}.{wrapper.name}")
+        """Add what is registered with Gymnasium: a program may have changed what a package did."""
+        if get_attribute_safely(spec, "entry_point") is None:
+            return
+        self.specs[spec.id] = spec
+        names = ("entry_point", "kwargs", "max_episode_steps")
+        self._collect_all({name: getattr(spec, name) for name in names}, f"registered {spec.id}")
+        self._collect(self._find_entry_point_or_collect_file(spec))
+        for wrapper in spec.additional_wrappers:
+            self._collect(self._find_entry_point_or_collect_file(wrapper))
+            self._collect(wrapper.kwargs, f"registered {spec.id}.{wrapper.name}")
 
     def _find_entry_point_or_collect_file(self, spec: Any) -> Any:
         """The class or function by which Gymnasium makes something; of a module that is not
@@ -346,10 +361,12 @@ class UserCode:
                 self._collect(cell.cell_contents, "" if free == "__class__" else f"{name}.{free}")
         module = function.__globals__
         names, attributes = find_globals_and_names(code)
-        self._attributes |= attributes
+        words = find_strings(code)
+        self._attributes |= attributes | words  # as in `vars(arguments)["gain"]`
         self._collect_globals(module, names, get_module_prefix(module))
-        for word in find_strings(code):
+        for word in words:
             self._collect_registered_environment(_find_registered_environment(word))
+            self._collect_data_file(word, module)
         for each in find_imports(code, module.get("__package__") or ""):
             self._collect_imported_module_text(each)
 
@@ -367,6 +384,19 @@ class UserCode:
                 for each in find_imports(compile(text, file, "exec", dont_inherit=True), inner):
                     self._collect_imported_module_text(each)
 
+    def _collect_data_file(
+        self, name: str | pathlib.PurePath, module: Mapping[str, Any] | None = None
+    ) -> None:
+        """Add a digest of a file, such as a robot's or a table's, that there is under a name: from
+        the working directory, or where a module is.
+        """
+        folder = pathlib.Path((module or {}).get("__file__") or "").parent
+        for file in (pathlib.Path(name), folder / name):
+            if file.suffix not in SEEN_AS_VALUES and (digest := _digest_file(file)):
+                self.names.add(f"{DATA_FILE}{file.name}")
+                self.values[f"{DATA_FILE}{file.name}"] = f"{file.name}, sha256 {digest}\n"
+                return
+
     def _collect_globals(self, module: Mapping[str, Any], names: set[str], prefix: str) -> None:
         """Add what has one of these names in a module, with the lines that make an object."""
         if file := module.get("__file__"):
@@ -381,10 +411,12 @@ class UserCode:
             self._globals.add((path, id(module)))
             self._collect_used_global(path, value)
             of_user = is_user_object(value)
-            if of_user or not is_self_describing(value):
+            inner = attributes_of(value) if of_user else {}
+            # Of one that hides nothing its values tell what the lines read, or all.
+            plain = of_user and all(each[0] != "_" for each in inner)
+            told = plain and all(map(is_value_or_collection, inner.values()))
+            if not told and (of_user or not is_self_describing(value)):
                 lines = read_module_writes(module, name)
-                # Of one that hides nothing its values tell what the lines read.
-                plain = of_user and all(each[0] != "_" for each in attributes_of(value))
                 self._collect_assignment_lines(path, lines, module, plain)
                 self._collect_object_assignments(value)
 
@@ -406,6 +438,9 @@ class UserCode:
             tree = parse_source(lines)
             nodes = ast.walk(tree)
             self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    self._collect_data_file(node.value, module)
             names = find_variables(tree, ast.Load)
             if plain:
                 used = names & module.keys()
@@ -422,9 +457,29 @@ class UserCode:
             self._collect(value, name)
 
 
+def _digest_file(file: pathlib.Path) -> str:
+    """Of what a file holds; empty where there is none."""
+    try:
+        status = file.stat()
+        return (
+            _digest_content(file.absolute(), status.st_mtime_ns, status.st_size)
+            if file.is_file()
+            else ""
+        )
+    except (OSError, ValueError):  # a text that is no name
+        return ""
+
+
+@functools.lru_cache(maxsize=256)
+def _digest_content(file: pathlib.Path, *_: int) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()[:16]
+
+
 def _is_not_generated_by_decorator(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
     value = getattr(value, "__func__", value)  # `__new__` is a static method
+    value = get_attribute_safely(value, "__wrapped__") or value  # as `__repr__` is
     return isinstance(value, types.FunctionType) and not value.__code__.co_filename.startswith(
         ("<string>", "<attrs generated")
     )

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Key
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
 from brns.settings.edits import find_constants_set_since_import, find_mismatched_code
-from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.outdated import discard_compiled_if_edited, search_is_evaluating
 from brns.settings.sources import UserCode
 
 MARKED = "the task said so, by Evaluation.failed"
@@ -49,6 +49,7 @@ class WorkerError(RuntimeError):
 
 def set_up_process(parent: int, log: str | None) -> None:
     """Send this process's output to the log, if any, and end it with the search's process."""
+    os.setpgrp()  # what a task starts, such as a simulator, is in this group too
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     # A task may start processes too, which know no method of loky's.
     multiprocessing.set_start_method("spawn", force=True)
@@ -66,7 +67,7 @@ def set_up_process(parent: int, log: str | None) -> None:
             time.sleep(1)
         if os.getppid() == parent:  # a thread of the task's goes on, for which Python would wait
             time.sleep(GRACE)
-        os._exit(1)
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
     threading.Thread(target=exit_with_parent, daemon=True).start()
 
@@ -86,7 +87,8 @@ def pickle_registered_environments() -> list[bytes]:
         return []
     main, pickled = vars(sys.modules["__main__"]), []
     for spec in sys.modules["gymnasium"].registry.values():
-        entry_points = [spec.entry_point, *(each.entry_point for each in spec.additional_wrappers)]
+        entry_points = [spec.entry_point, spec.vector_entry_point]
+        entry_points += [each.entry_point for each in spec.additional_wrappers]
         texts = [text for text in entry_points if isinstance(text, str)]
         names = [text.partition(":")[2] for text in texts if text.startswith("__main__:")]
         with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
@@ -180,7 +182,9 @@ def evaluate_and_time(
     try:
         evaluation = evaluate_chunk(task, genotypes, key_data)
         return evaluation, time.perf_counter() - began
-    except (Exception, SystemExit) as error:  # as text: the task's own might not be picklable
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # as text: the task's own might not be picklable
         failed = EvaluationError(f"{description} raised {_last_line(error)}")
         failed.add_note(f"In the worker:\n{_task_traceback(error)}")
     raise failed
@@ -195,6 +199,7 @@ def evaluate_chunk(task: Task, genotypes: np.ndarray, key_data: KeyData) -> Eval
     """What a task says about a chunk, checked while it is still known which chunk it was."""
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(key_data[0]), impl=key_data[1])
-    evaluation = _evaluate_jit(task, rows, key) if task.traceable else task.evaluate(rows, key)
+    with search_is_evaluating():
+        evaluation = _evaluate_jit(task, rows, key) if task.traceable else task.evaluate(rows, key)
     evaluation = as_evaluation(evaluation, len(rows), task)
     return Evaluation(*map(np.asarray, evaluation))

@@ -28,7 +28,7 @@ from brns.settings.parsing import get_source_text, parse_source
         ("scale = 1.0", "scale = 2.0", "own.Base.scale"),
         ("[-1.0] * 2", "[-2.0] * 2", "own.Base.behavior_space"),
         ("np.arange(3.0)", "np.ones(3)", "own.TABLE"),
-        ("Ground(3.0)", "Ground(4.0)", "own.GROUND.width, own.GROUND"),
+        ("Ground(3.0)", "Ground(4.0)", "own.GROUND.width"),
         ("[0.0, 1.0]", "[0.0] * 9999", "own.CONFIG.offset"),
         ("points**power", "points * power", "own.measured"),
         ("POWER = 1", "POWER = 2", "own.Scorer.__call__.factor"),

@@ -1,6 +1,7 @@
 """Environments of Gymnasium: made once for each thread, and their values checked."""
 
 import contextlib
+import importlib
 import inspect
 import os
 import threading
@@ -104,6 +105,23 @@ def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
             f"registers it, as 'package:{make_env.rpartition(':')[2]}', or give a function that "
             "makes it"
         ) from error
+
+
+def find_spec(name: str) -> Any:
+    """What is registered under an id, if anything. The modules that register and define it are
+    imported, so that their code is known before an environment is made.
+    """
+    package, _, name = name.rpartition(":")
+    _import_if_there(package)
+    spec = gymnasium.registry.get(name)
+    if spec is not None and isinstance(spec.entry_point, str):
+        _import_if_there(spec.entry_point.partition(":")[0])
+    return spec
+
+
+def _import_if_there(module: str) -> None:
+    with contextlib.suppress(ImportError, ValueError):  # of which gymnasium.make tells
+        importlib.import_module(module)
 
 
 def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:

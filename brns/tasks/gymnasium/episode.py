@@ -57,12 +57,15 @@ class Diary:
 
 
 def copy_info(info: Any) -> Any:
-    """A copy of arrays, dicts and lists, which an environment may go on with."""
+    """A copy of arrays, dicts, lists and tuples, which an environment may go on with."""
     if isinstance(info, np.ndarray):
         return info.copy()
     if isinstance(info, dict):
         return {key: copy_info(value) for key, value in info.items()}
-    return [copy_info(value) for value in info] if isinstance(info, list) else info
+    if isinstance(info, list | tuple):
+        make = getattr(info, "_make", type(info))  # of a named tuple
+        return make([copy_info(value) for value in info])
+    return info
 
 
 def select_info(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:

@@ -1,6 +1,7 @@
 """Policies in a batch of environments; a function of yours says what a behavior was."""
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -17,11 +18,13 @@ from brns.checks.parts import check_part, check_setting_types, check_settings_ob
 from brns.core import Box, Evaluation
 from brns.core.evaluation import as_evaluation
 from brns.settings.differences import short_repr
+from brns.settings.outdated import evaluate_by_hand
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import (
     Worlds,
     call_observer,
+    find_spec,
     get_spaces,
     make_and_check_vector_environment,
     make_single_environment,
@@ -108,19 +111,18 @@ class GymnasiumTask(eqx.Module):
     @property
     def spec(self) -> Any:
         """What is registered under the environment's id; None of a function that makes one."""
-        if not isinstance(self.make_env, str):
-            return None
-        return gymnasium.registry.get(self.make_env.rpartition(":")[2])
+        return find_spec(self.make_env) if isinstance(self.make_env, str) else None
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         """An episode of each policy; see `Task.evaluate`."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
         success = self.success or (lambda episode: False)
         descriptors, fitness, solved = [], [], []
-        for episode in self._iterate_episodes(np.asarray(genotypes), seed):
-            descriptors.append(as_real_numbers("describe", self.describe(episode)))
-            fitness.append(episode.rewards.sum())
-            solved.append(as_numbers_of_worlds("success", success(episode), 1)[0])
+        with evaluate_by_hand(self.make_env):
+            for episode in self._iterate_episodes(np.asarray(genotypes), seed):
+                descriptors.append(as_real_numbers("describe", self.describe(episode)))
+                fitness.append(episode.rewards.sum())
+                solved.append(as_numbers_of_worlds("success", success(episode), 1)[0])
         columns: Any = descriptors, np.array(fitness), np.array(solved, bool)
         return as_evaluation(Evaluation(*columns), len(genotypes), self)
 
@@ -135,7 +137,8 @@ class GymnasiumTask(eqx.Module):
             What `describe` is given.
         """
         seed = (self.seed or 0) if seed is None else seed
-        return [*self._iterate_episodes(np.asarray(genotypes), seed)]
+        with evaluate_by_hand(self.make_env):
+            return [*self._iterate_episodes(np.asarray(genotypes), seed)]
 
     def _iterate_episodes(self, genotypes: np.ndarray, seed: int) -> Iterator[Episode]:
         """An episode of each genotype; of single environments 16 at a time are in memory."""
@@ -224,8 +227,8 @@ class GymnasiumTask(eqx.Module):
             rows = rows.copy()  # a policy may remember those before
             for i in tuple(living):
                 env, diary, action = worlds[i], diaries[i], actions[i]
+                diary.actions.append(deepcopy(action))  # policy and environment may change it
                 observation, reward, terminated, truncated, info = step_environment(env, action)
-                diary.actions.append(action)
                 if type(reward) is not float:
                     reward = as_numbers_of_worlds("reward", reward, 1)[0]
                 diary.rewards.append(reward)
@@ -273,8 +276,9 @@ class GymnasiumTask(eqx.Module):
             )
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
-            actions.append(act(rows))
-            observation, reward, ended, truncated, info = step_environment(worlds, actions[-1])
+            action = act(rows.copy())
+            actions.append(deepcopy(action))
+            observation, reward, ended, truncated, info = step_environment(worlds, action)
             rows = record_and_flatten_observation(observation, info)
             rewards.append(as_numbers_of_worlds("reward", reward, n))
             ended = as_numbers_of_worlds("terminated", ended, n).astype(bool)
