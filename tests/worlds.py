@@ -1,5 +1,6 @@
 """Small worlds for tests."""
 
+import asyncio
 import os
 import signal
 import time
@@ -66,6 +67,8 @@ class Faulty(eqx.Module):
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.fault == "raises":
                 raise ZeroDivisionError("the floor has no friction")
+            if self.fault == "cancels":
+                raise asyncio.CancelledError
             if self.fault == "mute":
                 raise Mute
             if self.fault == "hangs":

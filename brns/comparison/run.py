@@ -28,12 +28,18 @@ from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
 from brns.runs.paths import Seeds, expand_home, resolve_seeds
 from brns.runs.progress import show_progress_of
-from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
+from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
+from brns.settings.edits import (
+    diff_code_by_name,
+    format_edits,
+    ignore_evaluation_side_effects,
+)
 from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.parts import CLASSES
-from brns.tasks.chunked import has_workers
+from brns.settings.sources import UserCode
+from brns.tasks.chunked import has_workers, unwrap_task
 
 LOG = logging.getLogger("brns")
 _Method = tuple[NoveltyEstimator, Mutation | None, Peer | None]
@@ -48,7 +54,8 @@ class _Job(NamedTuple):
     """in the search's place"""
     path: Path
     settings: dict[str, Any]
-    """all that decides what it finds"""
+    """all that decides what it finds, but for the user's code"""
+    code: UserCode
 
 
 def compare(
@@ -72,8 +79,7 @@ def compare(
     `out` gets a file for each world and method when it is done: a second call continues a stopped
     one, and can add worlds and methods. At the end it gets runs.csv, with all numbers, and
     comparison.png; the page is OUT.md. After Ctrl-C jobs end at their next generation, and their
-    numbers are lost. Take another folder after a change of your own code: only names and settings
-    are compared.
+    numbers are lost. Results of your own code before you edited it are refused.
 
     Args:
         what: a task or a search of your own, a `World`, the name of one, several of them, or
@@ -97,10 +103,11 @@ def compare(
     Raises:
         ValueError: for settings that make no comparison, such as `cells` for a world that has its
             own.
-        RecordError: where a file in `out` is damaged, or other settings made it.
+        RecordError: where a file in `out` is damaged, or other settings or code made it.
         ImportError: where a method needs pyribs, and it is not installed.
     """
     seeds = resolve_seeds(seeds=seeds)
+    workers = require_integer("workers", 1 if workers is None else workers)
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
@@ -112,8 +119,8 @@ def compare(
     if few := tests and statistics.explain_too_few_seeds(len(seeds), tests):
         LOG.warning("%s", few)
     for job in jobs:
-        discard_compiled_if_edited(read_sources(job.search))
-    _run_missing_jobs(jobs, workers or 1, progress)
+        discard_compiled_if_edited(job.code)
+    _run_missing_jobs(jobs, workers, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     made = []
     for job in jobs:
@@ -164,6 +171,8 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
         )
     else:
         names = [what] if isinstance(what, str | World) else list(what)
+        if not names:
+            raise ValueError("a comparison needs at least one world; got none")
         names = SUITE if names == ["suite"] else names
         worlds = [world(each) if isinstance(each, str) else each for each in names]
         for each in worlds:
@@ -175,6 +184,8 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
     worlds = [each._replace(generations=generations or each.generations) for each in worlds]
     for each in worlds:
         require_integer(f"generations of {each.name}", each.generations, 2)
+        if each.name in ("", "..") or Path(each.name).name != each.name:
+            raise ValueError(f"a world's name is a folder's: without / or ..; got {each.name!r}")
     return worlds
 
 
@@ -189,6 +200,8 @@ def _make_methods(
         )
     methods: dict[str, _Method] = {}
     for name, estimator in estimators.items():
+        if not isinstance(name, str):
+            raise ValueError(f"names of estimators must be strings; got {name!r}")
         if isinstance(estimator, NoveltyEstimator) or not callable(estimator):
             for label, mutation in mutations.items():
                 methods[f"{name}, {label}" if label else name] = estimator, mutation, None
@@ -219,8 +232,16 @@ def _make_jobs(
             path = out / "methods" / each.name / f"{file[:200]}.json"  # file systems take 255
             if path in jobs:
                 raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
-            jobs[path] = _Job(each, name, search, peer, path, json.loads(_to_json(settings)))
+            settings = json.loads(_to_json(settings))
+            code = _read_code(search, each, peer)
+            jobs[path] = _Job(each, name, search, peer, path, settings, code)
     return list(jobs.values())
+
+
+def _read_code(search: NoveltySearch, each: World, peer: Peer | None) -> UserCode:
+    """The user's own code that decides what a job finds, as it is now."""
+    operators = search.mutate, search.select, search.founders
+    return UserCode(unwrap_task(search.task), search.estimator, *operators, each.cells.place, peer)
 
 
 def _run_missing_jobs(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
@@ -254,6 +275,12 @@ def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]
             f"{job.path} was made with other settings, seeds, generations or cells; take another "
             "folder, or the settings that made it"
         )
+    if edited := diff_code_by_name(stored.get("code", job.code.texts), job.code):
+        raise RecordError(
+            f"{job.path} was made by other code of yours. What was edited:\n"
+            f"{format_edits(edited, job.code)}\n"
+            "Take another folder, or remove the file to have it made anew"
+        )
     return result, provenance
 
 
@@ -261,10 +288,18 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
     # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else host_lock:
-        result = run_method(job.search, job.world, job.settings["seeds"], stop, job.peer)
+        try:
+            result = run_method(job.search, job.world, job.settings["seeds"], stop, job.peer)
+        except Exception as error:
+            error.add_note(f"This was {job.method} in {job.world.name}")
+            raise
+    after = _read_code(job.search, job.world, job.peer)
+    ignore_evaluation_side_effects(job.code.texts, after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
+    if job.code.texts:
+        content["code"] = job.code.texts
     write_bytes(job.path, _to_json(content))
 
 

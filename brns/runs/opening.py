@@ -5,7 +5,6 @@ code, each once.
 import contextlib
 import logging
 import shlex
-import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,7 @@ from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff
-from brns.settings.edits import diff_code_by_name
+from brns.settings.edits import diff_code_by_name, format_edits
 from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
@@ -240,15 +239,9 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
 
 def _describe_code_edits(run: Record, edited: Mapping[str, str], source: UserCode) -> str:
     """What was edited, where, and what to do."""
-    parts = []
-    for name, lines in edited.items():
-        functions = source.functions.get(name, ())
-        where = "".join(f" ({function.__code__.co_filename})" for function in functions)
-        parts.append(f"{name}{where}\n{textwrap.indent(lines, '  ')}")
     return (
         f"{run.path} was made by other code of yours, and would be half of one experiment, "
-        "half of another. What was edited:\n"
-        + "\n".join(parts)
-        + "\nStart anew in another place, or undo the edit; to go on all the same, "
+        f"half of another. What was edited:\n{format_edits(edited, source)}\n"
+        "Start anew in another place, or undo the edit; to go on all the same, "
         "accept_edits=True (--accept-edits)"
     )

@@ -6,6 +6,7 @@ Values that evaluations change, such as counters and caches, are no edits.
 import contextlib
 import difflib
 import sys
+import textwrap
 import weakref
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, NamedTuple
@@ -55,6 +56,16 @@ def diff_code_by_name(
         more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
         changed[name] = "\n".join(visible[:SHOWN] + more)
     return changed
+
+
+def format_edits(edited: Mapping[str, str], now: UserCode) -> str:
+    """What was edited, and where, a paragraph each."""
+    paragraphs = []
+    for name, lines in edited.items():
+        functions = now.functions.get(name, ())
+        where = "".join(f" ({function.__code__.co_filename})" for function in functions)
+        paragraphs.append(f"{name}{where}\n{textwrap.indent(lines, '  ')}")
+    return "\n".join(paragraphs)
 
 
 def ignore_evaluation_side_effects(before: Mapping[str, str], now: UserCode) -> None:

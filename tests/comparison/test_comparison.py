@@ -24,7 +24,12 @@ from brns.comparison.statistics import (
     bootstrap_coverage_ratio_interval,
     compare_to_reference_by_world,
 )
-from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
+from brns.comparison.worlds import (
+    Cells,
+    compute_arm_tip,
+    make_world_of_task,
+    world,
+)
 from brns.metrics import cycling
 from brns.metrics.recorded import read_valid_column_by_generation
 from brns.runs.files import RecordError
@@ -123,6 +128,44 @@ def test_files_of_other_settings_are_refused(compared, unmeasured):
             again(compared, **changed)
 
 
+class Counting(HostIdentity):
+    gain, calls = 1.0, []
+
+    def evaluate(self, genotypes, key):
+        self.calls.append(1)
+        return super().evaluate(self.gain * genotypes, key)
+
+
+def test_results_of_code_that_was_edited_are_refused(tmp_path, monkeypatch):
+    def compare(place=lambda individuals: individuals.descriptor):
+        methods = {"near": brns.PopulationKNN(k=2)}
+        cells = CELLS._replace(place=place)
+        numbers = {"seeds": 1, "generations": 2, "cells": cells}
+        return brns.compare(search(Counting()), methods, out=tmp_path / "out", **numbers)
+
+    compare()
+    compare()  # evaluations changed a counter
+    with pytest.raises(RecordError, match=r"by other code of yours(.|\n)*<lambda>"):
+        compare(lambda individuals: individuals.descriptor / 2)
+    monkeypatch.setattr(Counting, "gain", 2.0)
+    with pytest.raises(RecordError, match=r"near\.json was made by other code(.|\n)*gain = 2"):
+        compare()
+
+
+@pytest.mark.parametrize(
+    ("what", "methods", "changes", "message"),
+    [
+        ([], METHODS, {}, "at least one world; got none"),
+        ("arm", {1: brns.PopulationKNN()}, {}, "names of estimators must be strings; got 1"),
+        ("arm", METHODS, {"workers": 0}, "workers must be a whole number from 1 on; got 0"),
+        (world("arm")._replace(name="../arm"), METHODS, {}, "without / or ..; got '../arm'"),
+    ],
+)
+def test_what_is_no_comparison_is_refused(what, methods, changes, message, tmp_path, unchecked):
+    with pytest.raises(ValueError, match=message):
+        brns.compare(what, methods, out=tmp_path / "out", **changes)
+
+
 @pytest.mark.slow
 def test_what_a_method_compiled_does_not_stay(compared, keep_compiled, tmp_path):
     keep_compiled.undo()
@@ -181,8 +224,9 @@ def test_a_bare_task_is_compared_with_the_default_operator_where_it_began(tmp_pa
 
 def test_what_is_not_finite_ends_a_comparison(tmp_path):
     endless = altered(lambda e, g, key: e._replace(fitness=jnp.inf), Identity)
-    with pytest.raises(ValueError, match="the task gave a fitness that is not finite"):
+    with pytest.raises(ValueError, match="the task gave a fitness that is not finite") as caught:
         brns.compare(search(endless), METHODS, seeds=1, generations=2, out=tmp_path)
+    assert "This was near in Altered" in caught.value.__notes__
 
 
 TWICE = [make_world_of_task(Identity(), 8, 2)] * 2

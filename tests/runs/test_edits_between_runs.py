@@ -2,6 +2,7 @@
 says, though programs were compiled, environments made and tasks sent before."""
 
 import pickle
+import sys
 from types import SimpleNamespace
 
 import gymnasium
@@ -191,6 +192,43 @@ def test_an_edit_after_generations_by_hand_holds_in_a_run(tmp_path, monkeypatch)
     before = np.abs(generation.offspring.descriptor).max()
     own.GAIN = 9.0
     assert reach(own.Module()) == pytest.approx(9 * before)
+    own.GAIN = 2.0
+    _, generation = by_hand.step(by_hand.init(key), key)
+    assert np.abs(generation.offspring.descriptor).max() == pytest.approx(2 * before)
+
+
+@pytest.mark.filterwarnings("ignore:.*Overriding environment")
+@pytest.mark.parametrize("of", ["factory", "id", "lambda"])
+def test_an_evaluation_by_hand_is_of_environments_of_today(of, monkeypatch):
+    monkeypatch.setattr(SETTINGS, "speed", 1.0)
+
+    def register(speed):
+        entry = (lambda **_: Speed(speed)) if of == "lambda" else Speed
+        gymnasium.register("Speed-v1", entry_point=entry, kwargs={"speed": speed})
+        SETTINGS.speed = speed
+
+    register(1.0)
+    make = (lambda: Speed(SETTINGS.speed)) if of == "factory" else "Speed-v1"
+    task = brns.GymnasiumTask(make, steps=5)
+    try:
+        for speed, number in ((1.0, 3), (2.0, 6), (1.0, 6)):
+            register(speed)
+            genotypes = task.genotype_space.uniform(jax.random.key(0), number)
+            descriptors = task.evaluate(genotypes, jax.random.key(0)).descriptor
+            assert set(np.ravel(descriptors)) == {5 * speed}
+    finally:
+        del gymnasium.registry["Speed-v1"]
+
+
+def test_an_edit_after_a_loop_was_left_is_no_side_effect(own, tmp_path):
+    host = brns.NoveltySearch(own.Host(), brns.PopulationKNN(k=2), 8, 6)
+    steps = brns.generations(host, 9, out=tmp_path / "run")
+    for _ in range(3):
+        next(steps)
+    own.GAIN = 9.0
+    steps.close()
+    with pytest.raises(brns.RecordError, match=r"own_between\.GAIN"):
+        brns.resume(tmp_path / "run", search=host)
 
 
 def test_an_edit_after_an_evaluation_by_hand_holds_in_a_run(tmp_path, monkeypatch):
@@ -219,7 +257,10 @@ def test_an_id_of_gymnasium_that_was_registered_again_is_sent_to_workers(monkeyp
     spec = gymnasium.registry["CartPole-v1"]
     again = gymnasium.envs.registration.EnvSpec("Long-v0", spec.entry_point, max_episode_steps=7)
     monkeypatch.setitem(gymnasium.registry, "Long-v0", again)
+    monkeypatch.setattr(sys.modules["__main__"], "Vector", Speed, raising=False)
+    again.vector_entry_point = "__main__:Vector"
     sent = worker.pickle_registered_environments()
+    assert {"Vector": Speed} in [pickle.loads(each)[1] for each in sent]
     assert again in [pickle.loads(each)[0] for each in sent]
 
 

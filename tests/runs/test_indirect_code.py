@@ -1,10 +1,14 @@
 """The user's own code, behind objects, decorators, registries and whatever else leads to it."""
 
+import importlib
+import sys
+
 import gymnasium
 import pytest
 from modules import Own, loaded
 from searches import search
 
+import brns
 from brns.runs.metadata import read_sources
 from brns.settings.description import part_to_json
 from brns.settings.differences import find_differences
@@ -196,6 +200,12 @@ use = None""",
     return literal * x
 held = {scale: 1.0}
 return sum(key(x) for key in held)""",
+    "a package's environment that was registered": """gymnasium.register(
+    "Edited-v0", entry_point="gymnasium.envs.classic_control.pendulum:PendulumEnv",
+    kwargs={"g": GAIN})
+use = None""",
+    "the arguments of a program as a dictionary": """arguments = argparse.Namespace(gain=GAIN)
+return vars(arguments)["gain"] * x""",
     "its arguments": """class Env(gymnasium.Env):
     pass
 gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
@@ -383,3 +393,46 @@ def test_which_of_what_there_is_an_attribute_has_is_told(choice, tmp_path, monke
     one, again, other = (read_sources(search(Own(module.Walk(i)))) for i in (1, 1, 2))
     assert diff_code_by_name(one.texts, again) == {}
     assert diff_code_by_name(one.texts, other)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "{'gain': 1.0, 'generations': NUMBER}",
+        "types.SimpleNamespace(gain=1.0, generations=NUMBER)",
+        "Settings(generations=NUMBER)",
+    ],
+)
+def test_generations_in_a_configuration_are_no_code_of_a_task(made, tmp_path, monkeypatch):
+    read = "CONFIG['gain']" if "{" in made else "CONFIG.gain"
+    texts = []
+    for generations in ("3", "6"):
+        text = f"""
+@dataclasses.dataclass
+class Settings:
+    gain: float = 1.0
+    generations: int = 5
+CONFIG = {made.replace("NUMBER", generations)}
+def use(x):
+    return {read} * x
+"""
+        now = read_sources(search(Own(loaded(tmp_path, "own", BEGIN + text, monkeypatch).use)))
+        texts.append(now.texts)
+    assert diff_code_by_name(texts[0], now) == {}
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_an_environment_is_the_same_code_before_and_after_it_is_imported(
+    imported, tmp_path, monkeypatch
+):
+    text = "import gymnasium\nclass Env(gymnasium.Env):\n    gain = 1.0\n"
+    (tmp_path / "own_worlds.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    gymnasium.register("Later-v0", entry_point="own_worlds:Env")
+    policy, space = brns.FeedForward((1, 1)), brns.Box([0.0], [1.0])
+    task = brns.GymnasiumTask("Later-v0", policy=policy, behavior_space=space)
+    monkeypatch.delitem(sys.modules, "own_worlds", raising=False)
+    if imported:
+        importlib.import_module("own_worlds")
+    assert "own_worlds.Env.gain" in read_sources(search(task)).texts
+    del gymnasium.registry["Later-v0"]

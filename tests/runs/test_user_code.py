@@ -4,11 +4,13 @@ import argparse
 import dataclasses
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from modules import Own, loaded, typed
 from searches import search
@@ -260,3 +262,38 @@ def test_threads_may_read_code_while_python_collects_garbage():
     finally:
         gc.set_threshold(*before)
         gc.callbacks.remove(give_way)
+
+
+DATA = """
+import pathlib, pickle
+class Robot:
+    def __init__(self, file):
+        self._model = pickle.loads(pathlib.Path(file).read_bytes())
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ("_model = pickle.load(open('robot.pkl', 'rb'))", True),
+        ("_model = pickle.load(open('robot.pkl', 'rb'))\nhere = open('robot.json')", True),
+        ("robot = Robot('robot.pkl')", True),
+        ("robot = Robot(pathlib.Path('robot.pkl'))", True),
+        ("robot = open('robot.json')", False),
+        ("robot = 'robot.pkl\\0'", False),
+    ],
+)
+def test_a_data_file_that_is_named_is_known_by_what_it_holds(line, seen, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    named = "robot" if "robot =" in line else "_model"
+    text = f"{DATA}{line}\ndef use(x):\n    return {named}, x\n"
+    texts = []
+    for gain in (1.0, 2.0):
+        for name in ("robot.pkl", "robot.json"):
+            (tmp_path / name).write_bytes(pickle.dumps(np.random.default_rng(int(gain))))
+        now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
+        texts.append(now.texts)
+    assert ("file robot.pkl" in diff_code_by_name(texts[0], now)) == seen
+    (tmp_path / "robot.pkl").unlink()  # as from another working directory
+    gone = read_sources(search(Own(typed("def use(x):\n    return open('robot.pkl'), x\n"))))
+    assert not any(name.startswith("file") for name in diff_code_by_name(texts[0], gone))

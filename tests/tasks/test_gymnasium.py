@@ -89,6 +89,39 @@ def test_an_episode_is_that_of_the_seed_or_of_the_generation():
     assert one[0] != other[0]
 
 
+class Halving(Corridor):
+    """The corridor that changes the action in place, and says so in its info."""
+
+    def step(self, action):
+        observation, *middle, info = super().step(action)
+        action *= 0.5
+        self.seen = [*getattr(self, "seen", []), observation]
+        return observation, *middle, info | {"so far": (action, {"x": self.x})}
+
+
+class Erasing:
+    """A policy that gives the action 1 and erases what it saw."""
+
+    genotype_space = Box([-1.0], [1.0])
+
+    def actor(self, genotypes):
+        def act(observations):
+            actions = np.ones((len(observations), 1))
+            observations[:] = 0
+            return actions
+
+        return act
+
+
+@pytest.mark.parametrize("vector", [False, True])
+def test_what_is_written_down_is_not_changed_later(vector):
+    make_env = lambda n: gymnasium.vector.SyncVectorEnv([Halving] * n)  # noqa: E731
+    task = corridor(make_env=make_env if vector else Halving, vector=vector, policy=Erasing())
+    (episode,) = task.episodes(np.zeros((1, 1), np.float32))
+    assert episode.actions.ravel().tolist() == [1, 1, 1]
+    assert episode.observations.ravel().tolist() == [0, 1, 2, 3]
+
+
 class Talking(Corridor):
     """The corridor that notes which thread made it, and says hello then, in Python and by a file
     descriptor."""

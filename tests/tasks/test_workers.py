@@ -176,7 +176,7 @@ def test_individuals_whom_an_error_met_are_named(shared, fault, told, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "fault", ["raises", "nan", pytest.param("dies", marks=pytest.mark.slow), "hangs"]
+    "fault", ["raises", "cancels", "nan", pytest.param("dies", marks=pytest.mark.slow), "hangs"]
 )
 def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, monkeypatch):
     patient = shared.start._replace(timeout=2.0 if fault == "hangs" else None)
@@ -190,6 +190,7 @@ def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, mo
         task, np.asarray(GENOTYPES[9:10]), np.asarray(jax.random.key_data(KEY))
     )
     words = {"raises": "worlds.py", "nan": "not finite", "dies": "-9", "hangs": "timeout=2.0"}
+    words["cancels"] = "CancelledError"
     assert words[fault] in text
     assert not task.failure_reasons
 
@@ -459,10 +460,18 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
 
 
 KILLED = """
-import jax, worlds
+import jax, os, subprocess, sys, worlds
 from brns.tasks.workers import Processes
 
-task = Processes(worlds.Faulty("hangs", flag="{flag}"), workers=1)
+class Simulated(worlds.Faulty):
+    def evaluate(self, genotypes, key):
+        code = "import time; time.sleep(3600)"
+        self.simulator = subprocess.Popen([sys.executable, "-c", code])
+        with open("{flag}.simulator", "w") as file:
+            file.write(str(self.simulator.pid))
+        return super().evaluate(genotypes, key)
+
+task = Processes(Simulated("hangs", flag="{flag}"), workers=1)
 genotypes = task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9)
 task.evaluate(genotypes, jax.random.key(0))
 """
@@ -479,7 +488,8 @@ def test_a_busy_worker_ends_with_a_search_that_was_killed(tmp_path):
     process.kill()
     process.wait()
     assert workers
-    waited(lambda: not any(status(Path("/proc", name)) for name in workers))
+    workers.append((tmp_path / "met.simulator").read_text())
+    waited(lambda: not any(is_alive(Path("/proc", name)) for name in workers))
 
 
 ENDLESS = """
@@ -505,6 +515,11 @@ def status(process):
         return (process / "status").read_text()
     except OSError:
         return ""
+
+
+def is_alive(process):
+    told = status(process)
+    return bool(told) and "State:\tZ" not in told
 
 
 def waited(condition, seconds=120):
