@@ -249,7 +249,8 @@ class VisitCounts(eqx.Module):
         Args:
             states: of searches that began from `start_empty_island(state)` or from one another,
                 each at a generation of its own.
-            ancestor: the state from which all of them went on; what it holds counts once.
+            ancestor: the state from which all of them went on, such as one of those that the last
+                `merge` gave, not an earlier one; what it holds counts once.
 
         Returns:
             A state for each search to go on with. They differ only in whom that search has learned.

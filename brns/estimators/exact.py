@@ -186,8 +186,9 @@ class ExactRecognition(eqx.Module):
         Args:
             states: of searches that began from `start_empty_island(state)` or from one another,
                 each at a generation of its own.
-            ancestor: the state from which all of them went on; what it holds counts once. By
-                default they share $\lambda I$ alone.
+            ancestor: the state from which all of them went on, such as one of those that the last
+                `merge` gave, not an earlier one; what it holds counts once. By default they share
+                $\lambda I$ alone.
 
         Returns:
             A state for each search to go on with. They differ only in whom that search has learned.
