@@ -466,9 +466,9 @@ from brns.tasks.workers import Processes
 class Simulated(worlds.Faulty):
     def evaluate(self, genotypes, key):
         code = "import time; time.sleep(3600)"
-        self.simulator = subprocess.Popen([sys.executable, "-c", code])
+        simulator = subprocess.Popen([sys.executable, "-c", code])
         with open("{flag}.simulator", "w") as file:
-            file.write(str(self.simulator.pid))
+            file.write(str(simulator.pid))
         return super().evaluate(genotypes, key)
 
 task = Processes(Simulated("hangs", flag="{flag}"), workers=1)
