@@ -94,7 +94,9 @@ class UserCode:
         self._globals: set[tuple[str, int]] = set()
         """names and modules whose values are added"""
         self._attributes: set[str] = set()
-        """all names that functions use"""
+        """all names that functions use, and words that they say"""
+        self._arguments: set[str] = set()
+        """of functions, with their other variables"""
         self._holders: dict[tuple[str, int], Mapping[str, Any]] = {}
         """modules and arguments of programs, of which what functions name is added: by what comes
         before their names"""
@@ -111,7 +113,7 @@ class UserCode:
             for (prefix, _), held in list(self._holders.items()):
                 self._collect_globals(held, {*self._attributes, "__getattr__"}, prefix)
         for name in [*self.values]:
-            if name.rpartition(".")[2] in RUN_ARGUMENTS - self._attributes:
+            if name.rpartition(".")[2] in RUN_ARGUMENTS - self._attributes - self._arguments:
                 del self.values[name]
         self._strip_project_paths()
 
@@ -362,6 +364,7 @@ class UserCode:
         module = function.__globals__
         names, attributes = find_globals_and_names(code)
         words = find_strings(code)
+        self._arguments |= {*code.co_varnames}
         self._attributes |= attributes | words  # as in `vars(arguments)["gain"]`
         self._collect_globals(module, names, get_module_prefix(module))
         for word in words:
@@ -390,6 +393,8 @@ class UserCode:
         """Add a digest of a file, such as a robot's or a table's, that there is under a name: from
         the working directory, or where a module is.
         """
+        if "." not in str(name):
+            return
         folder = pathlib.Path((module or {}).get("__file__") or "").parent
         for file in (pathlib.Path(name), folder / name):
             if file.suffix not in SEEN_AS_VALUES and (digest := _digest_file(file)):
@@ -460,13 +465,11 @@ class UserCode:
 def _digest_file(file: pathlib.Path) -> str:
     """Of what a file holds; empty where there is none."""
     try:
+        if not file.is_file():
+            return ""
         status = file.stat()
-        return (
-            _digest_content(file.absolute(), status.st_mtime_ns, status.st_size)
-            if file.is_file()
-            else ""
-        )
-    except (OSError, ValueError):  # a text that is no name
+        return _digest_content(file.absolute(), status.st_mtime_ns, status.st_size)
+    except (OSError, ValueError):  # one that may not be read, a text that is no name
         return ""
 
 

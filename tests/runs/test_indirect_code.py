@@ -204,6 +204,10 @@ return sum(key(x) for key in held)""",
     "Edited-v0", entry_point="gymnasium.envs.classic_control.pendulum:PendulumEnv",
     kwargs={"g": GAIN})
 use = None""",
+    "an argument of a function that is one of a run's too": """CONFIG = {"out": GAIN}
+def scale(x, out):
+    return out * x
+return scale(x, **CONFIG)""",
     "the arguments of a program as a dictionary": """arguments = argparse.Namespace(gain=GAIN)
 return vars(arguments)["gain"] * x""",
     "its arguments": """class Env(gymnasium.Env):
