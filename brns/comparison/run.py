@@ -31,12 +31,14 @@ from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
+from brns.settings.differences import find_differences
 from brns.settings.edits import (
+    CHANGED_SETTINGS,
     diff_code_by_name,
     format_edits,
     ignore_evaluation_side_effects,
 )
-from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.outdated import discard_compiled_if_edited, ignore_setting_side_effects
 from brns.settings.parts import CLASSES
 from brns.settings.sources import UserCode
 from brns.tasks.chunked import has_workers, unwrap_task
@@ -270,7 +272,8 @@ def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]
     except (ValueError, TypeError, KeyError) as error:
         advice = "remove it to have it made anew"
         raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
-    if settings != job.settings:
+    counters = CHANGED_SETTINGS.get(type(unwrap_task(job.search.task)), ())
+    if find_differences(settings, job.settings, [f"search.task.{name}" for name in counters]):
         raise RecordError(
             f"{job.path} was made with other settings, seeds, generations or cells; take another "
             "folder, or the settings that made it"
@@ -295,6 +298,7 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
             raise
     after = _read_code(job.search, job.world, job.peer)
     ignore_evaluation_side_effects(job.code.texts, after)
+    ignore_setting_side_effects(after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}

@@ -128,23 +128,30 @@ def test_files_of_other_settings_are_refused(compared, unmeasured):
             again(compared, **changed)
 
 
-class Counting(HostIdentity):
-    gain, calls = 1.0, []
+class Counting:
+    genotype_space, behavior_space = HostIdentity().genotype_space, HostIdentity().behavior_space
+    traceable, gain, batches = False, 1.0, []
+
+    def __init__(self):
+        self.calls = 0
 
     def evaluate(self, genotypes, key):
-        self.calls.append(1)
-        return super().evaluate(self.gain * genotypes, key)
+        self.calls += 1
+        self.batches.append(len(genotypes))
+        return HostIdentity().evaluate(self.gain * genotypes, key)
 
 
 def test_results_of_code_that_was_edited_are_refused(tmp_path, monkeypatch):
+    task = Counting()
+
     def compare(place=lambda individuals: individuals.descriptor):
         methods = {"near": brns.PopulationKNN(k=2)}
         cells = CELLS._replace(place=place)
         numbers = {"seeds": 1, "generations": 2, "cells": cells}
-        return brns.compare(search(Counting()), methods, out=tmp_path / "out", **numbers)
+        return brns.compare(search(task), methods, out=tmp_path / "out", **numbers)
 
     compare()
-    compare()  # evaluations changed a counter
+    compare()  # evaluations changed counters
     with pytest.raises(RecordError, match=r"by other code of yours(.|\n)*<lambda>"):
         compare(lambda individuals: individuals.descriptor / 2)
     monkeypatch.setattr(Counting, "gain", 2.0)
