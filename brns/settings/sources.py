@@ -419,8 +419,8 @@ class UserCode:
             inner = attributes_of(value) if of_user else {}
             # Of one that hides nothing its values tell what the lines read, or all.
             plain = of_user and all(each[0] != "_" for each in inner)
-            told = plain and all(map(is_value_or_collection, inner.values()))
-            if not told and (of_user or not is_self_describing(value)):
+            has_values_alone = plain and all(map(is_value_or_collection, inner.values()))
+            if not has_values_alone and (of_user or not is_self_describing(value)):
                 lines = read_module_writes(module, name)
                 self._collect_assignment_lines(path, lines, module, plain)
                 self._collect_object_assignments(value)
