@@ -70,8 +70,7 @@ from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
 from brns.settings.differences import short_repr
-from brns.settings.outdated import discard_compiled_if_edited, search_is_evaluating
-from brns.settings.sources import UserCode
+from brns.settings.outdated import evaluate_by_hand, search_is_evaluating
 
 
 class SearchState(NamedTuple):
@@ -174,9 +173,10 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where founders, task or estimator break their contract.
         """
-        if not is_traced((self, key)):
-            discard_compiled_if_edited(UserCode(self))
-        return self.init_with_failures(key)[0]
+        if is_traced((self, key)):
+            return self.init_with_failures(key)[0]
+        with evaluate_by_hand(self):
+            return self.init_with_failures(key)[0]
 
     def init_with_failures(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
         """Generation 0, and the genotypes of founders that failed:
@@ -338,7 +338,8 @@ class NoveltySearch(eqx.Module):
             mutate = self.mutate_as_mixture
             mutants, *_ = mutate.vary(again, mutate.initial_credit(), parents, space)
             mutants = jnp.asarray(mutants, jnp.float32)[rows]
-            after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
+            with search_is_evaluating():
+                after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))

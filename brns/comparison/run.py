@@ -37,6 +37,7 @@ from brns.settings.edits import (
     diff_code_by_name,
     format_edits,
     ignore_evaluation_side_effects,
+    list_evaluation_side_effects,
 )
 from brns.settings.outdated import discard_compiled_if_edited, ignore_setting_side_effects
 from brns.settings.parts import CLASSES
@@ -272,19 +273,26 @@ def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]
     except (ValueError, TypeError, KeyError) as error:
         advice = "remove it to have it made anew"
         raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
-    counters = CHANGED_SETTINGS.get(type(unwrap_task(job.search.task)), ())
-    if find_differences(settings, job.settings, [f"search.task.{name}" for name in counters]):
+    ignored = [*stored.get("changing", ()), *_list_changed_settings(job)]
+    if find_differences(settings, job.settings, ignored):
         raise RecordError(
             f"{job.path} was made with other settings, seeds, generations or cells; take another "
             "folder, or the settings that made it"
         )
-    if edited := diff_code_by_name(stored.get("code", job.code.texts), job.code):
+    if edited := diff_code_by_name(stored.get("code", job.code.texts), job.code, ignored):
         raise RecordError(
             f"{job.path} was made by other code of yours. What was edited:\n"
             f"{format_edits(edited, job.code)}\n"
             "Take another folder, or remove the file to have it made anew"
         )
     return result, provenance
+
+
+def _list_changed_settings(job: _Job) -> list[str]:
+    """The task's settings that evaluations of this process changed."""
+    task = unwrap_task(job.search.task)
+    inner = "task." if job.settings["search"]["task"]["name"] == "Chunked" else ""
+    return [f"search.task.{inner}{name}" for name in sorted(CHANGED_SETTINGS.get(type(task), ()))]
 
 
 def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
@@ -296,14 +304,15 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
         except Exception as error:
             error.add_note(f"This was {job.method} in {job.world.name}")
             raise
-    after = _read_code(job.search, job.world, job.peer)
-    ignore_evaluation_side_effects(job.code.texts, after)
-    ignore_setting_side_effects(after)
+        after = _read_code(job.search, job.world, job.peer)
+        ignore_evaluation_side_effects(job.code.texts, after)
+        ignore_setting_side_effects(after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
     if job.code.texts:
         content["code"] = job.code.texts
+        content["changing"] = [*_list_changed_settings(job), *list_evaluation_side_effects(after)]
     write_bytes(job.path, _to_json(content))
 
 

@@ -193,7 +193,14 @@ def find_globals_bound_to(value: Any) -> list[tuple[dict[str, Any], str]]:
 def find_strings(code: types.CodeType) -> set[str]:
     """The words that a function, and the functions within it, say."""
     constants = itertools.chain.from_iterable(each.co_consts for each in _iterate_codes(code))
-    return {each for each in constants if isinstance(each, str)}
+    words, held = set(), list(constants)
+    while held:
+        each = held.pop()
+        if isinstance(each, tuple | frozenset):  # as of `for name in ("a.csv", "b.csv")`
+            held += each
+        elif isinstance(each, str):
+            words.add(each)
+    return words
 
 
 def read_module_writes(module: Mapping[str, Any], name: str) -> str:

@@ -20,6 +20,7 @@ from brns.settings.edits import (
     ignore_evaluation_side_effects,
 )
 from brns.settings.sources import UserCode
+from brns.settings.values import is_value_or_collection
 
 _TEXTS: dict[tuple[str, int], str] = {}
 """the code that this process used last, by `_make_code_key`"""
@@ -54,13 +55,21 @@ def discard_compiled_if_edited(now: UserCode) -> None:
         if not owner and name not in now.texts and _is_or_is_part_of(name, now.names):
             before[name] = _TEXTS.pop((name, owner))  # it is gone
     edited = before.keys() & diff_code_by_name(before, now).keys()
-    again = any(_SPECS.get(name, spec) is not spec for name, spec in now.specs.items())
+    again = any(_is_other_spec(_SPECS.get(name, spec), spec) for name, spec in now.specs.items())
     _SPECS.update(now.specs)
     if _remember_settings_and_compare_with_last(now) or edited or again:
         jax.clear_caches()
         _EDITS.append(None)
     _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
     _NAMES.update(now.names)
+
+
+def _is_other_spec(before: Any, spec: Any) -> bool:
+    """Whether another class, function or object is registered; texts tell of other values."""
+    keys = {*before.kwargs, *spec.kwargs}
+    pairs = [(before.kwargs.get(key), spec.kwargs.get(key)) for key in keys]
+    pairs.append((before.entry_point, spec.entry_point))
+    return any(not (a is b or all(map(is_value_or_collection, (a, b)))) for a, b in pairs)
 
 
 @contextlib.contextmanager

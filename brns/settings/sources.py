@@ -94,7 +94,9 @@ class UserCode:
         self._globals: set[tuple[str, int]] = set()
         """names and modules whose values are added"""
         self._attributes: set[str] = set()
-        """all names that functions use, and words that they say"""
+        """all names that functions use"""
+        self._words: set[str] = set()
+        """that functions say, as in `vars(arguments)["gain"]`"""
         self._arguments: set[str] = set()
         """of functions, with their other variables"""
         self._holders: dict[tuple[str, int], Mapping[str, Any]] = {}
@@ -109,11 +111,13 @@ class UserCode:
         for part in (task, *parts):
             self._collect(part)
         before = None
-        while before != (before := (len(self._holders), len(self._attributes))):
+        while before != (before := (len(self._holders), len(self._attributes), len(self._words))):
             for (prefix, _), held in list(self._holders.items()):
-                self._collect_globals(held, {*self._attributes, "__getattr__"}, prefix)
+                words = () if "__name__" in held else self._words  # of a program's arguments
+                self._collect_globals(held, {*self._attributes, *words, "__getattr__"}, prefix)
+        named = self._attributes | self._words | self._arguments
         for name in [*self.values]:
-            if name.rpartition(".")[2] in RUN_ARGUMENTS - self._attributes - self._arguments:
+            if name.rpartition(".")[2] in RUN_ARGUMENTS - named:
                 del self.values[name]
         self._strip_project_paths()
 
@@ -155,13 +159,15 @@ class UserCode:
     def _collect(self, thing: Any, name: str = "") -> None:
         """Add the user's functions that a thing is or holds, and its value if it has a name."""
         plain = is_value_or_collection(thing)
-        self.names.add(name)
+        if name:
+            self.names.add(name)
         if name and plain and isinstance(thing, dict):  # some of it may be state
-            words = [key for key in thing if isinstance(key, str)][:NAMED]
-            rest = {key: value for key, value in thing.items() if key not in words}
+            entries = thing.copy()  # other threads may go on with it
+            words = [key for key in entries if isinstance(key, str)][:NAMED]
+            rest = {key: value for key, value in entries.items() if key not in words}
             self._add_value(name, rest)
             for key in words:
-                self._collect(thing[key], f"{name}.{key}")
+                self._collect(entries[key], f"{name}.{key}")
         elif name and (plain or is_alias(name, thing)):
             self._add_value(name, thing)
         if plain:
@@ -184,9 +190,10 @@ class UserCode:
             return
         self._seen[id(thing)] = thing
         if isinstance(thing, Mapping):
-            names = (name_dictionary_entry(row, key) for row, key in enumerate(thing))
-            self._collect_all(dict(zip(names, thing.values(), strict=True)), name)
-            for key in thing:
+            entries = dict(thing)  # other threads may go on with it
+            names = (name_dictionary_entry(row, key) for row, key in enumerate(entries))
+            self._collect_all(dict(zip(names, entries.values(), strict=True)), name)
+            for key in entries:
                 self._collect(key)
             self._collect(get_attribute_safely(thing, "default_factory"))
         elif isinstance(thing, np.ndarray):
@@ -364,8 +371,9 @@ class UserCode:
         module = function.__globals__
         names, attributes = find_globals_and_names(code)
         words = find_strings(code)
-        self._arguments |= {*code.co_varnames}
-        self._attributes |= attributes | words  # as in `vars(arguments)["gain"]`
+        self._arguments |= {*code.co_varnames, *code.co_freevars, *code.co_cellvars}
+        self._attributes |= attributes
+        self._words |= words
         self._collect_globals(module, names, get_module_prefix(module))
         for word in words:
             self._collect_registered_environment(_find_registered_environment(word))
@@ -398,9 +406,10 @@ class UserCode:
         folder = pathlib.Path((module or {}).get("__file__") or "").parent
         for file in (pathlib.Path(name), folder / name):
             if file.suffix not in SEEN_AS_VALUES and (digest := _digest_file(file)):
-                self.names.add(f"{DATA_FILE}{file.name}")
-                self.values[f"{DATA_FILE}{file.name}"] = f"{file.name}, sha256 {digest}\n"
-                return
+                line, key = f"{file.name}, sha256 {digest}\n", f"{DATA_FILE}{file.name}"
+                self.names.add(key)
+                lines = {*self.values.get(key, "").splitlines(keepends=True), line}
+                self.values[key] = "".join(sorted(lines))  # of several folders
 
     def _collect_globals(self, module: Mapping[str, Any], names: set[str], prefix: str) -> None:
         """Add what has one of these names in a module, with the lines that make an object."""

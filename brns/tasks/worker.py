@@ -50,6 +50,8 @@ class WorkerError(RuntimeError):
 def set_up_process(parent: int, log: str | None) -> None:
     """Send this process's output to the log, if any, and end it with the search's process."""
     os.setpgrp()  # what a task starts, such as a simulator, is in this group too
+    for stop in (signal.SIGTTIN, signal.SIGTTOU):  # of one that is not the terminal's group
+        signal.signal(stop, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     # A task may start processes too, which know no method of loky's.
     multiprocessing.set_start_method("spawn", force=True)

@@ -33,6 +33,8 @@ from brns.comparison.worlds import (
 from brns.metrics import cycling
 from brns.metrics.recorded import read_valid_column_by_generation
 from brns.runs.files import RecordError
+from brns.settings import edits
+from brns.settings.edits import CHANGED_SETTINGS
 from brns.settings.parts import LOOKS
 from brns.tasks.arm import PlanarArm
 
@@ -144,14 +146,18 @@ class Counting:
 def test_results_of_code_that_was_edited_are_refused(tmp_path, monkeypatch):
     task = Counting()
 
-    def compare(place=lambda individuals: individuals.descriptor):
-        methods = {"near": brns.PopulationKNN(k=2)}
+    def compare(place=lambda individuals: individuals.descriptor, methods=("near",)):
+        methods = {name: brns.PopulationKNN(k=2) for name in methods}
         cells = CELLS._replace(place=place)
         numbers = {"seeds": 1, "generations": 2, "cells": cells}
         return brns.compare(search(task), methods, out=tmp_path / "out", **numbers)
 
     compare()
-    compare()  # evaluations changed counters
+    compare(methods=("near", "far"))  # evaluations changed counters
+    for memory in (CHANGED_SETTINGS, edits._CHANGED, Counting.batches):
+        memory.clear()
+    task = Counting()  # as in another process
+    compare(methods=("near", "far"))
     with pytest.raises(RecordError, match=r"by other code of yours(.|\n)*<lambda>"):
         compare(lambda individuals: individuals.descriptor / 2)
     monkeypatch.setattr(Counting, "gain", 2.0)

@@ -15,6 +15,8 @@ from searches import search
 from worlds import Identity
 
 import brns
+from brns.runs.provenance import read_sources
+from brns.settings.outdated import count_process_edits, discard_compiled_if_edited
 from brns.tasks import worker
 
 CODE = """
@@ -216,6 +218,10 @@ def test_an_evaluation_by_hand_is_of_environments_of_today(of, monkeypatch):
             genotypes = task.genotype_space.uniform(jax.random.key(0), number)
             descriptors = task.evaluate(genotypes, jax.random.key(0)).descriptor
             assert set(np.ravel(descriptors)) == {5 * speed}
+            edits = count_process_edits()
+            register(speed) if of == "id" else None
+            task.evaluate(genotypes, jax.random.key(0))
+            assert count_process_edits() == edits
     finally:
         del gymnasium.registry["Speed-v1"]
 
@@ -283,8 +289,23 @@ def test_what_changes_by_itself_makes_nothing_anew(own, monkeypatch):
     reach(task)
     monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(1))
     reach(task)
-    reach(task)
+    by_hand = search(task, brns.PopulationKNN(k=2))
+    for seed in (0, 1):
+        by_hand.init(jax.random.key(seed))
     assert not cleared
+
+
+def test_names_of_a_notebook_are_looked_for_one_by_one():
+    cell = "A, B = 1.0, 2.0\ndef first(x):\n    return A * x\ndef second(x):\n    return B * x\n"
+    names = {"__name__": "typed", "In": [cell]}
+    exec(cell, names)
+    edits = count_process_edits()
+    for name in ("first", "second", "first"):
+        discard_compiled_if_edited(read_sources(search(Own(names[name]))))
+    assert count_process_edits() == edits
+    names["A"] = 3.0
+    discard_compiled_if_edited(read_sources(search(Own(names["first"]))))
+    assert count_process_edits() == edits + 1
 
 
 class Simulated(Own):

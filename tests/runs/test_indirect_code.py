@@ -204,6 +204,9 @@ return sum(key(x) for key in held)""",
     "Edited-v0", entry_point="gymnasium.envs.classic_control.pendulum:PendulumEnv",
     kwargs={"g": GAIN})
 use = None""",
+    "a variable of a closure that is called as one of a run's": """def make(out):
+    return lambda x: out * x
+use = make(GAIN)""",
     "an argument of a function that is one of a run's too": """CONFIG = {"out": GAIN}
 def scale(x, out):
     return out * x
@@ -425,16 +428,18 @@ def use(x):
     assert diff_code_by_name(texts[0], now) == {}
 
 
-@pytest.mark.parametrize("imported", [False, True])
+@pytest.mark.parametrize(
+    ("imported", "name"), [(False, "Later-v0"), (True, "Later-v0"), (False, "Later")]
+)
 def test_an_environment_is_the_same_code_before_and_after_it_is_imported(
-    imported, tmp_path, monkeypatch
+    imported, name, tmp_path, monkeypatch
 ):
     text = "import gymnasium\nclass Env(gymnasium.Env):\n    gain = 1.0\n"
     (tmp_path / "own_worlds.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     gymnasium.register("Later-v0", entry_point="own_worlds:Env")
     policy, space = brns.FeedForward((1, 1)), brns.Box([0.0], [1.0])
-    task = brns.GymnasiumTask("Later-v0", policy=policy, behavior_space=space)
+    task = brns.GymnasiumTask(name, policy=policy, behavior_space=space)
     monkeypatch.delitem(sys.modules, "own_worlds", raising=False)
     if imported:
         importlib.import_module("own_worlds")

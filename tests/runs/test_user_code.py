@@ -279,6 +279,7 @@ class Robot:
         ("_model = pickle.load(open('robot.pkl', 'rb'))\nhere = open('robot.json')", True),
         ("robot = Robot('robot.pkl')", True),
         ("robot = Robot(pathlib.Path('robot.pkl'))", True),
+        ("robot = [*map(open, [])]\ndef helper():\n    return ('a.pkl', 'b/robot.pkl')", True),
         ("robot = open('robot.json')", False),
         ("robot = 'robot.pkl\\0'", False),
     ],
@@ -286,14 +287,29 @@ class Robot:
 def test_a_data_file_that_is_named_is_known_by_what_it_holds(line, seen, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     named = "robot" if "robot =" in line else "_model"
-    text = f"{DATA}{line}\ndef use(x):\n    return {named}, x\n"
+    text = f"{DATA}{line}\ndef use(x):\n    return {named}, x, {'helper' in line and 'helper()'}\n"
+    (tmp_path / "b").mkdir()
     texts = []
     for gain in (1.0, 2.0):
-        for name in ("robot.pkl", "robot.json"):
+        for name in ("robot.pkl", "robot.json", "b/robot.pkl"):
             (tmp_path / name).write_bytes(pickle.dumps(np.random.default_rng(int(gain))))
         now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
         texts.append(now.texts)
     assert ("file robot.pkl" in diff_code_by_name(texts[0], now)) == seen
-    (tmp_path / "robot.pkl").unlink()  # as from another working directory
+    for file in tmp_path.rglob("robot.pkl"):
+        file.unlink()  # as from another working directory
     gone = read_sources(search(Own(typed("def use(x):\n    return open('robot.pkl'), x\n"))))
     assert not any(name.startswith("file") for name in diff_code_by_name(texts[0], gone))
+
+
+def test_data_files_of_one_name_are_told_apart(tmp_path, monkeypatch):
+    """Of two folders, and beside the module where the working directory has one too."""
+    (tmp_path / "b").mkdir()
+    text = "def use(x):\n    return open('robot.xml'), open('b/robot.xml'), x\n"
+    found = []
+    for changed in (None, "robot.xml", "b/robot.xml"):
+        for name in ("robot.xml", "b/robot.xml"):
+            (tmp_path / name).write_text(f"{name} {name == changed}")
+        module = loaded(tmp_path, "own", text, monkeypatch)
+        found.append(read_sources(search(Own(module.use))).texts["file robot.xml"])
+    assert len({*found}) == 3

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,6 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.tasks.behaviors import Statistic
 from brns.tasks.chunked import Chunked
+from brns.tasks.gymnasium.episode import copy_info
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
@@ -111,6 +113,21 @@ class Erasing:
             return actions
 
         return act
+
+
+class Rows(list):
+    def __init__(self, rows, width):
+        super().__init__(rows)
+
+
+def test_infos_are_copied_whatever_they_are_made_of():
+    array = np.zeros(2)
+    info = {"rows": Rows([array], 2), "pair": (array, [array]), "version": sys.version_info}
+    copy = copy_info(info)
+    array += 1
+    assert copy["rows"][0].tolist() == copy["pair"][0].tolist() == [0, 0]
+    assert copy["pair"][1][0].tolist() == [0, 0]
+    assert copy["version"] is sys.version_info
 
 
 @pytest.mark.parametrize("vector", [False, True])

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from brns.settings.outdated import count_process_edits, remember_code
@@ -113,6 +114,10 @@ def find_spec(name: str) -> Any:
     """
     package, _, name = name.rpartition(":")
     _import_if_there(package)
+    with contextlib.suppress(gymnasium.error.Error):  # of what is no id
+        space, short, version = parse_env_id(name)
+        latest = find_highest_version(space, short) if version is None else version
+        name = get_env_id(space, short, latest)
     spec = gymnasium.registry.get(name)
     if spec is not None and isinstance(spec.entry_point, str):
         _import_if_there(spec.entry_point.partition(":")[0])
