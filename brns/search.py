@@ -5,6 +5,7 @@ the task's own, and `tell` all that follows: novelty, `select_most_novel`, `trai
 stands below the class, in that order.
 """
 
+import contextlib
 import functools
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from brns.checks.parts import (
     check_setting_types,
     check_settings_obey_rules,
     check_spaces,
+    count_forks,
     explain_compile_errors,
     read_prng_settings,
 )
@@ -70,7 +72,7 @@ from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
 from brns.settings.differences import short_repr
-from brns.settings.outdated import evaluate_by_hand, search_is_evaluating
+from brns.settings.outdated import EditWatch, evaluate_by_hand, search_is_evaluating
 
 
 class SearchState(NamedTuple):
@@ -139,6 +141,7 @@ class NoveltySearch(eqx.Module):
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
     _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_prng_settings)
+    _forks: int = eqx.field(init=False, static=True, default_factory=count_forks)
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -228,10 +231,12 @@ class NoveltySearch(eqx.Module):
             The state after the generation, and who was born and who survived.
         """
         _check_modes_key_and_states(self, key, state)
-        if not self.task.traceable:
-            return _ask_evaluate_and_tell(self, state, key)
-        with explain_compile_errors("task, estimator and select", self):  # what only lowering finds
-            return _step_jit(self, state, key)
+        with self._call_by_hand(state, key):
+            if not self.task.traceable:
+                return _ask_evaluate_and_tell(self, state, key)
+            # What only lowering finds:
+            with explain_compile_errors("task, estimator and select", self):
+                return _step_jit(self, state, key)
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn with replacement.
@@ -245,7 +250,7 @@ class NoveltySearch(eqx.Module):
         """
         _check_modes_key_and_states(self, key, state)
         space = self.task.genotype_space
-        with explain_compile_errors("mutate", self.mutate):
+        with self._call_by_hand(state, key), explain_compile_errors("mutate", self.mutate):
             offspring = generate_offspring(
                 self.mutate_as_mixture, space, self.offspring_size, self.tournament, state, key
             )
@@ -298,11 +303,21 @@ class NoveltySearch(eqx.Module):
         with explain_task_errors(self.task):
             evaluation = as_evaluation(evaluation, self.offspring_size, self.task)
         settings = self.estimator, self.mutate_as_mixture, self.select, self.rescore_parents
-        with explain_compile_errors("estimator and select", self):
+        call = self._call_by_hand(state, offspring, key)
+        with call, explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
             check_generation(self, int(after.generation), generation)
         return after, generation
+
+    def _call_by_hand(self, *arguments: PyTree) -> contextlib.AbstractContextManager[None]:
+        """What was edited between two calls by hand holds in the next."""
+        traced = is_traced((self, arguments))
+        return contextlib.nullcontext() if traced else self._watch.call_by_hand(self)
+
+    @functools.cached_property
+    def _watch(self) -> EditWatch:
+        return EditWatch()
 
     def _check_operators_draw_by_key_alone(self, genotypes: Float[Array, "n p"]) -> None:
         """Refuse mutation and selection that draw otherwise."""
@@ -370,10 +385,16 @@ class NoveltySearch(eqx.Module):
 
 
 def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -> None:
-    """Refuse what is no key, such as a seed, what is no state of this search, and modes of JAX that
-    were not on when the search was made.
+    """Refuse what is no key, such as a seed, what is no state of this search, modes of JAX that
+    were not on when the search was made, and a fork of the process that made it.
     """
     check_no_strict_jax_modes()
+    if count_forks() > search._forks:  # JAX would wait for ever for its threads
+        raise RuntimeError(
+            "a search works in the process that made it, not in a fork: make it within the "
+            "function that a process calls, or spawn processes "
+            '(multiprocessing.get_context("spawn"))'
+        )
     if changed := sorted({*search._modes} - {*read_prng_settings()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "

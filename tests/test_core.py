@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity
 
 from brns.core import Box, Evaluation, Generation, Population
+from brns.core.box import as_array_and_check_real
 from brns.core.evaluation import as_evaluation
 from brns.core.population import concatenate_populations, take_rows
 
@@ -109,3 +110,9 @@ def test_numbers_of_any_kind_are_real(kind):
 def test_a_descriptor_alone_is_an_evaluation(others):
     evaluation = as_evaluation(Evaluation(np.zeros((2, 2)), *others), 2, HostIdentity())
     assert [column.tolist() for column in evaluation[1:]] == [[0.0, 0.0], [False] * 2, [False] * 2]
+
+
+def test_arrays_that_a_caller_changes_later_change_nothing():
+    """JAX copies some a little later."""
+    rows = np.full((20, 5), 0.25, np.float32)
+    assert not np.shares_memory(as_array_and_check_real("rows", rows, ""), rows)

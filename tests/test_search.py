@@ -1,6 +1,8 @@
 """The loop: what a generation's facts obey, whatever the task and the novelty."""
 
+import contextlib
 import itertools
+import os
 from functools import partial
 
 import equinox as eqx
@@ -302,3 +304,18 @@ def test_a_state_of_a_search_with_more_offspring_is_refused(run):
     other = search(HostIdentity(), offspring_size=2)
     with pytest.raises(ValueError, match=r"offspring must have new ids.* another offspring_size"):
         other.step(run[0][3], KEY)
+
+
+def test_a_fork_of_the_process_that_made_a_search_is_told_to_spawn(tmp_path):
+    """There JAX would wait for ever."""
+    search = make()
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            try:
+                search.init(jax.random.key(0))
+            except RuntimeError as error:
+                (tmp_path / "said").write_text(str(error))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert "spawn" in (tmp_path / "said").read_text()

@@ -26,6 +26,7 @@ SKIP = (
 READ_ONLY = (
     "Genotypes are read-only: a task or policy that changes them takes a copy, np.array(genotypes)"
 )
+DRAWING = "NumPy draws by a key with numpy.random.default_rng(jax.random.key_data(key))"
 NOBODY = -2
 """the id of a second parent whose row the population lacks"""
 
@@ -227,6 +228,8 @@ def explain_task_errors(task: Task) -> Generator[None, None, None]:
             raise ValueError(f"{type(task).__name__}.evaluate raised {error!r}") from error
         if isinstance(error, ValueError) and "read-only" in str(error):
             error.add_note(READ_ONLY)
+        if isinstance(error, TypeError) and "PRNGKeyArray" in str(error):
+            error.add_note(DRAWING)
         if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
             error.add_note(SKIP)
         raise

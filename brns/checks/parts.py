@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import operator
+import os
 import re
 import typing
 from collections.abc import Generator
@@ -30,6 +31,17 @@ REFUSED_MODES = {
 LIMIT = 2**31  # of JAX's integers
 PRNG_SETTINGS = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
+
+
+_FORKS: list[None] = []
+"""one for each fork of a process, which had imported this module, that led to this one"""
+
+os.register_at_fork(after_in_child=lambda: _FORKS.append(None))
+
+
+def count_forks() -> int:
+    """How often this process, or one that it is a fork of, was forked."""
+    return len(_FORKS)
 
 
 def read_prng_settings() -> tuple[str, ...]:

@@ -20,6 +20,11 @@ from brns.settings.edits import CHANGED_SETTINGS, ignore_evaluation_side_effects
 from brns.settings.outdated import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
+FORGETS = (
+    ". An environment that reset does not make quite anew, such as BipedalWalker-v3, is to be made "
+    "again in the reset of a wrapper (docs/simulators)"
+)
+
 
 def check_task(
     task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0
@@ -60,6 +65,7 @@ def check_task(
     code, settings = UserCode(task), part_to_json(task)
     discard_compiled_if_edited(code)
     first = evaluate(genotypes)
+    forgets = "" if task.traceable else FORGETS
     _check_descriptors_and_fitness(name, first, box)
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
     again = evaluate(genotypes)
@@ -70,7 +76,7 @@ def check_task(
             f"{n} genotypes gave something else, "
             f"{_describe_evaluation_differences(again, first, box)}. Some simulators take a seed "
             "of 0 for none: try another, as in GymnasiumTask(..., seed=1). Where a simulator "
-            "cannot, give check_task the tolerance that it needs"
+            f"cannot, give check_task the tolerance that it needs{forgets}"
         )
     sizes = [n - 1] if sizes is None else sizes
     for where, batch, row in _make_batch_variants(task, genotypes, sizes):
@@ -80,7 +86,7 @@ def check_task(
         if agree.mean() < (1 if len(batch) == n else 0.5):
             raise ValueError(
                 f"row i of {name} must depend on genotype i and the key alone; {(~agree).sum()} "
-                f"of {agree.size} genotypes gave something else {where}"
+                f"of {agree.size} genotypes gave something else {where}{forgets}"
             )
     if task.traceable:
         compiled = jax.jit(evaluate)(genotypes, key)

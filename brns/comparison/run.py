@@ -31,7 +31,7 @@ from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
-from brns.settings.differences import find_differences
+from brns.settings.differences import find_differences, format_diff
 from brns.settings.edits import (
     CHANGED_SETTINGS,
     diff_code_by_name,
@@ -274,10 +274,10 @@ def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]
         advice = "remove it to have it made anew"
         raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
     ignored = [*stored.get("changing", ()), *_list_changed_settings(job)]
-    if find_differences(settings, job.settings, ignored):
+    if other := find_differences(settings, job.settings, ignored):
         raise RecordError(
-            f"{job.path} was made with other settings, seeds, generations or cells; take another "
-            "folder, or the settings that made it"
+            f"{job.path} was made with other settings: {format_diff(other)}. Take another folder, "
+            "or the settings that made it"
         )
     if edited := diff_code_by_name(stored.get("code", job.code.texts), job.code, ignored):
         raise RecordError(

@@ -88,11 +88,12 @@ def choose_length_unit(*points: Float[Array, "_ d"]) -> Float[Array, ""]:
 
 
 def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
-    """Values of NumPy, JAX or any other kind as an array of real numbers; a `ValueError`, which
-    begins with `error_start` and the name, where they are none or no array.
+    """Values of NumPy, JAX or any other kind as an array of real numbers, a copy, since JAX may
+    read it later, when the caller has changed it; a `ValueError`, which begins with `error_start`
+    and the name, where they are none or no array.
     """
     try:
-        column = values if isinstance(values, jax.Array) else np.asarray(values)
+        column = values if isinstance(values, jax.Array) else np.array(values)
     except (ValueError, jax.errors.TracerArrayConversionError):  # rows of unequal length; a tuple
         raise ValueError(
             f"{error_start} {name} as one array, its rows of one shape; got {values!r:.80}"
@@ -102,5 +103,6 @@ def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
     if not any(jnp.issubdtype(column.dtype, kind) for kind in (bool, jnp.integer, jnp.floating)):
         text = getattr(column.dtype, "kind", "key") in "OSU"
         what = f"{values!r:.80} ({column.dtype})" if text else column.dtype
-        raise ValueError(f"{error_start} {name} as real numbers; got {what}")
+        advice = ": convert it with .astype(float)" if column.dtype == object else ""
+        raise ValueError(f"{error_start} {name} as real numbers; got {what}{advice}")
     return column

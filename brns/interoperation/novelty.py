@@ -24,9 +24,8 @@ from brns.runs.files import RecordError
 from brns.runs.paths import expand_home, resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff, short_repr
-from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.outdated import EditWatch
 from brns.settings.parts import SettingsError
-from brns.settings.sources import UserCode
 
 SEAL = "brns.Novelty"
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
@@ -57,7 +56,8 @@ class Novelty:
             raise ValueError(f"space must be a brns.Box(low, high); got {short_repr(space)}")
         if isinstance(estimator, ArchiveKNN):
             estimator = dataclasses.replace(estimator, additions=estimator.capacity)
-        discard_compiled_if_edited(UserCode(estimator))
+        self._watch = EditWatch()
+        self._watch.discard_compiled_if_edited(estimator)
         self.estimator = estimator
         self.space = space
         (self.seed,) = resolve_seeds(seed)
@@ -109,7 +109,8 @@ class Novelty:
         if isinstance(self.estimator, PopulationKNN):
             self.estimator.check_size(len(living))
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
-        novelty = np.array(_score(self.estimator, state, *batch))[: len(rows)]
+        with self._watch.call_by_hand(self.estimator):
+            novelty = np.array(_score(self.estimator, state, *batch))[: len(rows)]
         if (alone := np.isposinf(novelty)).any():
             low, high = np.asarray(self.space.low, float), np.asarray(self.space.high, float)
             novelty[alone] = np.linalg.norm(high - low)
@@ -156,7 +157,8 @@ class Novelty:
             padded = map(self._pad_to_power_of_two, (rows, scores))
             numbers = self._count_rows_batches_and_learned(rows)
             key = jax.random.key(self.seed)
-            after = _learn(self.estimator, self.state, *padded, numbers, key)
+            with self._watch.call_by_hand(self.estimator):
+                after = _learn(self.estimator, self.state, *padded, numbers, key)
             check_structure(self.estimator, self.state, after)
             self.state = after
             self.batches += 1

@@ -30,7 +30,8 @@ def find_cell_coordinates(points: Points, box: Box, shape: Sequence[int]) -> Int
     r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every
     dimension.
 
-    A cell holds its lower edges, the last one the upper edge too. Points outside the box count for
+    A cell holds its lower edges, the last one the upper edge too; what float32 has rounded to just
+    below an edge, such as 0.7, lies on it. Points outside the box count for
     the border cell next to them. A cell is known by its d coordinates, since one number would
     overflow in high dimension.
 
@@ -56,8 +57,8 @@ def find_cell_coordinates(points: Points, box: Box, shape: Sequence[int]) -> Int
     if not np.isfinite(points).all():
         raise ValueError("only finite points lie in a cell")
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
-    counts = np.asarray(shape)
-    cell = np.floor((points - low) / (high - low) * counts)
+    counts, rounding = np.asarray(shape), 2.0**-23 * np.maximum(np.abs(low), np.abs(high))
+    cell = np.floor((points - low + rounding) / (high - low) * counts)
     return np.clip(cell, 0, counts - 1).astype(np.int64)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from brns.checks.parts import require_integer
 from brns.core import Population
 from brns.metrics.recorded import Record, read_all_evaluated
 
@@ -24,6 +25,7 @@ def find_ancestors(record: Record, individual: int, mates: bool = True) -> Popul
         ValueError: where the run has no such individual.
     """
     columns = read_all_evaluated(record)
+    individual = require_integer("individual", individual, 0)
     rows = find_ancestor_ids(record, columns, individual, mates)
     family = {name: column[rows] for name, column in columns.items()}
     genotype = record.genotypes(family["id"], family["born"])

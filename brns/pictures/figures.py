@@ -1,7 +1,7 @@
 """Figures by their names: gathered, then drawn or written as numbers."""
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +15,7 @@ from brns.pictures.records import (
     can_draw_novelty_map,
     group_by_method,
     label_method,
+    list_runs,
     pick_evenly,
 )
 from brns.pictures.style import Width
@@ -39,9 +40,7 @@ def overview(record: Runs) -> Figure:
     Raises:
         ValueError: for an empty list.
     """
-    records = [record] if isinstance(record, Record) else list(record)
-    if not records:
-        raise ValueError("an overview needs a run; got none")
+    records = list_runs(record)
     with style.use_figure_style():
         figure = style.make_figure(12.4, 5.6 * len(records) + 0.4)
         axes = figure.subplots(len(records), 2, squeeze=False)
@@ -87,6 +86,10 @@ def draw(
         ValueError: for an unknown name, for options that the figure does not have, and where it
             cannot be drawn of these runs.
     """
+    if not isinstance(name, str):
+        raise ValueError("a figure's name comes first, as in draw('coverage', records)")
+    if over not in get_args(Over):
+        raise ValueError(f"over is {' or '.join(get_args(Over))}; got {over!r}")
     if width is not None and width not in style.WIDTHS:
         raise ValueError(f"width is one of {', '.join(style.WIDTHS)}, or none; got {width!r}")
     return prepare_figure(name, records, over=over, last=ax is not None, **options).draw(ax, width)
@@ -175,8 +178,9 @@ def prepare_figure(
     for option in sorted(names - set(FIGURES[name].options)):
         others = ", ".join(each for each, figure in FIGURES.items() if option in figure.options)
         words = "shape (--cells)" if option == "shape" else option
-        of = others or "no figure"
-        raise ValueError(f"{name} has no option {words}, which is of {of}; leave it out")
+        of = f", which is of {others}" if others else ""
+        known = ", ".join(FIGURES[name].options) or "none"
+        raise ValueError(f"{name} has no option {words}{of}; its options are: {known}")
     if min(options.get("shape", (1,)), default=0) < 1:
         raise ValueError(f"cells are numbers from 1 on, one a dimension; got {options['shape']}")
     picture, options = FIGURES[name], settings | options

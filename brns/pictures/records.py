@@ -11,7 +11,12 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import resolve_grid_shape
 from brns.metrics.recorded import read_valid_column_by_generation, require_states
 from brns.runs.record import Record
-from brns.settings.differences import find_differences, format_changed_settings, format_diff
+from brns.settings.differences import (
+    find_differences,
+    format_changed_settings,
+    format_diff,
+    short_repr,
+)
 from brns.settings.parts import LOOKS, Look
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.scene import Drawable, Scene, make_plain_scene
@@ -40,6 +45,19 @@ def label_method(record: Record) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
+def list_runs(records: Runs) -> list[Record]:
+    """A run or runs as a list; a `ValueError` for none, and for what is no run."""
+    several = isinstance(records, Sequence) and not isinstance(records, str)
+    listed = list(records) if several else [records]
+    if not listed:
+        raise ValueError("a figure needs at least one run; got none")
+    if strange := [each for each in listed if not isinstance(each, Record)]:
+        raise ValueError(
+            f"a figure needs runs, such as brns.records(path); got {short_repr(strange[0])}"
+        )
+    return listed
+
+
 def group_by_method(records: Runs) -> dict[str, list[Record]]:
     """Runs by method.
 
@@ -52,9 +70,7 @@ def group_by_method(records: Runs) -> dict[str, list[Record]]:
     Raises:
         ValueError: for no run, runs of different tasks, and the same run given twice.
     """
-    records = [records] if isinstance(records, Record) else list(records)
-    if not records:
-        raise ValueError("a figure needs at least one run; got none")
+    records = list_runs(records)
     first = records[0]
     groups: dict[str, dict[int, Record]] = {}
     for record in records:

@@ -70,9 +70,13 @@ def fork(
         if was != now:
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
-    total = require_integer(
-        "generations", source.planned_generations if generations is None else generations, at + 1
-    )
+    if generations is None and source.planned_generations <= at:
+        raise ValueError(
+            f"{run} was planned for {source.planned_generations} generations: say by generations= "
+            f"how many the fork shall have, from {at + 1} on"
+        )
+    total = source.planned_generations if generations is None else generations
+    total = require_integer("generations", total, at + 1)
     genes, length = search.task.genotype_space.dimension, state.population.genotype.shape[1]
     if genes != length:
         raise ValueError(

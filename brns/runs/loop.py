@@ -1,9 +1,11 @@
 """Running an experiment, on disk from the first generation to the last; and going on with it."""
 
+import atexit
 import contextlib
 import functools
 import os
 import time
+import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +25,7 @@ from brns.runs.seeds import compute_generations
 from brns.runs.store import list_run_or_child_runs
 from brns.search import NoveltySearch
 from brns.settings.differences import short_repr
-from brns.settings.outdated import count_process_edits
+from brns.settings.outdated import EditWatch, count_process_edits
 
 Exist = Literal["refuse", "resume"]
 Until = Callable[[SavedGeneration], bool]
@@ -87,6 +89,17 @@ def run(
     return records(path, search)
 
 
+_LOOPS: weakref.WeakSet[Generator] = weakref.WeakSet()
+"""that may be left, but not closed, when the program ends"""
+
+
+@atexit.register
+def _close_loops() -> None:
+    """While there are modules and files to write what they leave."""
+    for steps in [*_LOOPS]:
+        steps.close()
+
+
 def generations(
     search: NoveltySearch,
     generations: SupportsIndex,
@@ -113,6 +126,7 @@ def generations(
     settings = checkpoint_every, genotypes, exist, accept_edits, name
     _, open_runs = _prepare_to_begin_or_reopen(search, generations, out, seed, seeds, *settings)
     steps = _open_and_iterate_runs_with_bar(open_runs, None, progress, out is None)
+    _LOOPS.add(steps)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
 
@@ -242,19 +256,21 @@ def iterate_generations(
 
 def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
     stored = [run.record for run in runs]
-    first, record = runs[0], stored[0]
+    first, record, watch = runs[0], stored[0], EditWatch()
+    watch.discard_compiled_if_edited(first.search)
+    begun, edits = time.monotonic(), count_process_edits()
     if first.number == 0:
         yield [run.make_saved_founders() for run in runs]
+        watch.discard_compiled_if_edited(first.search)
     keys, states = [run.key for run in runs], [run.state for run in runs]
     count, batches = first.total - first.number, record.metadata.seed_batches
     steps = compute_generations(first.search, keys, states, count, batches)
     saving: list[Future[None]] = []
-    begun, edits = time.monotonic(), count_process_edits()
     with contextlib.closing(steps), ThreadPoolExecutor(opening.WRITERS) as writers:
         try:
             for after in steps:
                 if count_process_edits() != edits:  # between this generation and the last, by hand
-                    opening.check_and_record_code_edits(stored, first.number, False)
+                    opening.check_not_edited_meanwhile(stored, first.number)
                     edits = count_process_edits()
                 pairs = list(zip(runs, after, strict=True))
                 saved = [run.save_generation_and_progress(*step) for run, step in pairs]
@@ -268,7 +284,9 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
                         each.result()
                     saving = [writers.submit(run.checkpoint, run.state) for run in runs]
                     begun = time.monotonic()
+                watch.ignore_side_effects(first.search)
                 yield saved
+                watch.discard_compiled_if_edited(first.search)
         finally:
             writers.shutdown()  # they may have been given more than `saving` holds, by Ctrl-C
             for each in saving:

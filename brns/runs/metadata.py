@@ -134,16 +134,18 @@ class Metadata(Facts):
         before, here = self.experiment, part_to_json(search)
         if before != here:
             before = follow_moved_paths(before, here, read_sources(search).folders)
-        return find_differences(before, here, self.changing)
+        changing = [*self.changing, *_list_changing_task_settings(search, self.experiment)]
+        return find_differences(before, here, changing)
 
     def collect_evaluation_side_effects(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
-        source, settings = read_sources(search), self.find_different_settings(search)
+        source, settings = read_sources(search), [*self.find_different_settings(search)]
         edits.ignore_evaluation_side_effects(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         edits.CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
         ignore_setting_side_effects(source)
+        settings += _list_changing_task_settings(search, self.experiment)
         return [*settings, *edits.list_evaluation_side_effects(source)]
 
     def compute_checksum_of_fields(self) -> int:
@@ -166,8 +168,7 @@ def make_metadata_of_each_seed(
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
     discard_compiled_if_edited(source)
-    settings = sorted(edits.CHANGED_SETTINGS.get(type(unwrap_task(search.task)), ()))
-    changing = [_prefix_of_task(experiment) + name for name in settings]
+    changing = _list_changing_task_settings(search, experiment)
     world, estimator, changed = find_names_and_changed_settings(search, name)
     first = Metadata(
         format=12,
@@ -189,6 +190,12 @@ def make_metadata_of_each_seed(
     )
     by_seed = [{"seed": seed, "id": secrets.token_hex(8)} for seed in seeds]
     return [first.model_copy(update=facts, deep=True) for facts in by_seed]
+
+
+def _list_changing_task_settings(search: NoveltySearch, experiment: dict[str, Any]) -> list[str]:
+    """The settings of the task that evaluations of this process changed."""
+    names = edits.CHANGED_SETTINGS.get(type(unwrap_task(search.task)), ())
+    return sorted(_prefix_of_task(experiment) + name for name in names)
 
 
 def _prefix_of_task(experiment: dict[str, Any]) -> str:

@@ -237,6 +237,18 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
     return bool(edited)
 
 
+def check_not_edited_meanwhile(runs: Sequence[Record], number: int) -> None:
+    """A `RecordError` where code or settings were changed by hand while runs go on."""
+    first = runs[0]
+    if changed := format_diff(first.find_different_settings(first.search)):
+        raise RecordError(
+            f"{first.path} is of one search, whose settings were changed after generation {number}:"
+            f" {changed}. To go on with others leave the loop, and brns.fork(record, "
+            "search=...) or begin a search anew; what is no setting has a name that begins with _"
+        )
+    check_and_record_code_edits(runs, number, False)
+
+
 def _describe_code_edits(run: Record, edited: Mapping[str, str], source: UserCode) -> str:
     """What was edited, where, and what to do."""
     return (

@@ -57,6 +57,9 @@ def expand_home(path: str | os.PathLike) -> Path:
     """The path, absolute and without a tilde; a `RecordError` where there is no such home, or no
     working directory any more.
     """
+    if not isinstance(path, str | os.PathLike):
+        advice = ": take one of them, as in records[0]" if isinstance(path, list) else ""
+        raise ValueError(f"a path must be a text, a path or a record; got {path!r:.80}{advice}")
     try:
         return Path(path).expanduser().absolute()
     except FileNotFoundError as error:
@@ -81,7 +84,10 @@ def check_not_taken(out: Path) -> None:
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f'resume it (brns resume {shlex.quote(str(out))}, in Python exist="resume"), or '
         other = "it is no folder" if not out.is_dir() else "it holds something else than a run"
-        advice = f": {again}" if list_run_or_child_runs(out) else f", and {other}: "
+        runs = list_run_or_child_runs(out)
+        together = runs == [out] or all(run.name.startswith("seed") for run in runs)
+        kind = "" if not runs or together else ", and holds runs of its own"
+        advice = f": {again}" if runs and together else f"{kind or f', and {other}'}: "
         raise RecordError(f"{out} exists already{advice}{ELSEWHERE}")
 
 

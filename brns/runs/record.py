@@ -10,12 +10,13 @@ import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, UInt32
 
+from brns.checks.parts import require_integer
 from brns.core import Box, Population
 from brns.formatting import format_numbers_with_ellipsis
 from brns.metrics import lineage
@@ -230,6 +231,8 @@ class Record:
         """
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
+        if isinstance(generations, SupportsIndex):
+            raise ValueError(f"generations must be a list, such as [{generations}]")
         generations = list(generations)
         if not generations:
             raise RecordError(
@@ -342,6 +345,7 @@ class Record:
             RecordError: where the run does not have the generation.
         """
         number = self.last_generation if generation is None else generation
+        number = require_integer("generation", number, 0)
         return self._to_population(self.read_generation_arrays(number)["survivors"])
 
     def _to_population(self, table: np.ndarray) -> Population:
@@ -418,6 +422,11 @@ class Record:
 
 class Records(list[Record]):
     """A list of records that a notebook shows as a table."""
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(Record, name):
+            raise AttributeError(f"a list of runs has no {name}: take one, as in records[0].{name}")
+        raise AttributeError(f"a list of runs has no {name}")
 
     def _repr_html_(self) -> str:
         return _to_html(self)

@@ -25,6 +25,7 @@ from brns.core import Generation, Task
 from brns.core.population import take_rows
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
+from brns.settings.outdated import search_is_evaluating
 from brns.tasks.chunked import has_workers
 from brns.tasks.cpu import count_cores
 from brns.tasks.sharded import Sharded
@@ -66,16 +67,21 @@ def compute_generations(
 ) -> Generator[list[Step], None, None]:
     """The next `count` generations: each seed's state and generation, with arrays on the host."""
     single = list(zip(states, keys, strict=True))
+
+    def step(state: SearchState, key: Key[Array, ""]) -> Step:
+        with search_is_evaluating():
+            return search.step(state, key)
+
     if not search.task.traceable and has_workers(search.task):
         task: Any = search.task
-        yield from _compute_generations_ahead(search.step, single, count, AHEAD, task.close)
+        yield from _compute_generations_ahead(step, single, count, AHEAD, task.close)
     elif not search.task.traceable:
         for _ in range(count):
-            after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
+            after = [step(state, key) for state, key in zip(states, keys, strict=True)]
             states = [state for state, _ in after]
             yield copy_to_host(after)
     elif len(keys) == 1:
-        yield from _compute_generations_ahead(search.step, single, count)
+        yield from _compute_generations_ahead(step, single, count)
     else:
         parts = slice_seeds_into_batches(len(keys), batches)
         begun = [(stack_trees(states[part]), jnp.stack(keys[part])) for part in parts]

@@ -44,6 +44,10 @@ def list_run_or_child_runs(folder: Path) -> list[Path]:
         raise RecordError(f"{folder} cannot be read ({error.strerror}): {advice}") from error
 
 
+_LOCKED: set[str] = set()
+"""the files by which this process holds runs"""
+
+
 class Store:
     """A run's directory.
 
@@ -62,6 +66,8 @@ class Store:
             below = list_run_or_child_runs(self.path)
             batch = f"; it holds runs, such as {below[0]}" if below else ""
             raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
+        except NotADirectoryError:
+            raise RecordError(f"{self.path} is a file: give the run's folder") from None
         except OSError as error:
             file, why = self.path / NAME, error.strerror
             raise RecordError(f"{file} cannot be read ({why}): {OPEN}") from None
@@ -151,7 +157,10 @@ class Store:
         try:
             lock.acquire()
         except filelock.Timeout:
-            raise RecordError(f"{self.path} is being written by another process") from None
+            who = "another process"
+            if lock.lock_file in _LOCKED:
+                who = "a loop of this process that was left: close it (loop.close())"
+            raise RecordError(f"{self.path} is being written by {who}") from None
         except (OSError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno not in NO_LOCKS:
                 raise RecordError(
@@ -159,9 +168,11 @@ class Store:
                     "can write, and go on there"
                 ) from error
             locked = False
+        _LOCKED.add(lock.lock_file)
         try:
             yield locked
         finally:
+            _LOCKED.discard(lock.lock_file)
             lock.release()
 
     def is_running(self) -> bool:

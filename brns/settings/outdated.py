@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Generator
 from typing import Any
 
 import jax
+import numpy as np
 
-from brns.settings.description import part_to_json
+from brns.settings.description import SMALL, part_to_json
 from brns.settings.differences import find_differences
 from brns.settings.edits import (
     CHANGED_SETTINGS,
@@ -20,7 +21,7 @@ from brns.settings.edits import (
     ignore_evaluation_side_effects,
 )
 from brns.settings.sources import UserCode
-from brns.settings.values import is_value_or_collection
+from brns.settings.values import PLAIN, is_value_or_collection
 
 _TEXTS: dict[tuple[str, int], str] = {}
 """the code that this process used last, by `_make_code_key`"""
@@ -97,6 +98,95 @@ def evaluate_by_hand(part: Any) -> Generator[None, None, None]:
     after = UserCode(part)
     ignore_evaluation_side_effects(code.texts, after)
     ignore_setting_side_effects(after)
+
+
+class EditWatch:
+    """Notices, by a few comparisons, that a user's objects or globals have other values than at the
+    last look; all of the code is looked at only then.
+    """
+
+    def __init__(self) -> None:
+        self._code: UserCode | None = None
+        self._values: dict[Any, Any] = {}
+        self._state: set[Any] = set()
+        """of the values, those that evaluations change"""
+
+    def __reduce__(self) -> Any:
+        return EditWatch, ()  # in another process there are others
+
+    def discard_compiled_if_edited(self, part: Any) -> None:
+        """As the function of this name, for what was changed since the last look."""
+        if self._code is None or self._find_changed():
+            self._code = UserCode(part)
+            discard_compiled_if_edited(self._code)
+        self._values = _identify_values(self._code)
+
+    def ignore_side_effects(self, part: Any) -> None:
+        """What an evaluation has changed since the last look is no edit."""
+        if self._code is not None and (changed := self._find_changed()):
+            self._state |= changed
+            after = UserCode(part)
+            ignore_evaluation_side_effects(self._code.texts, after)
+            ignore_setting_side_effects(after)
+            self._code = after
+            self._values = _identify_values(after)
+
+    def _find_changed(self) -> set[Any]:
+        now = _identify_values(self._code) if self._code else {}
+        keys = now.keys() | self._values.keys()
+        return {key for key in keys if now.get(key) != self._values.get(key)} - self._state
+
+    @contextlib.contextmanager
+    def call_by_hand(self, part: Any) -> Generator[None, None, None]:
+        """Around a call that no search makes: as `evaluate_by_hand`, but for what was edited of
+        functions and files.
+        """
+        if getattr(_EVALUATING, "now", False):
+            yield
+            return
+        self.discard_compiled_if_edited(part)
+        with search_is_evaluating():
+            yield
+        self.ignore_side_effects(part)
+
+
+class _Same:
+    """Equal where it is of the same object."""
+
+    def __init__(self, thing: Any):
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.thing is other.thing
+
+    __hash__ = None
+
+
+def _identify_values(code: UserCode) -> dict[Any, Any]:
+    """What tells the globals and the objects' attributes of some code from others."""
+    values = {}
+    for module, name in code.globals.values():
+        values[id(module), name] = _identify(module.get(name))
+    for thing in code.objects:
+        for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
+            values[id(thing), name] = _identify(value)
+    return values
+
+
+def _identify(value: Any, depth: int = 3) -> Any:
+    """Something that equals that of another value only where both are alike; what is large counts
+    as the object that it is.
+    """
+    if isinstance(value, float | complex):
+        return repr(value)  # NaN is not equal to itself
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, np.ndarray) and value.size <= SMALL and not value.dtype.hasobject:
+        return value.tobytes()
+    if isinstance(value, dict | list | tuple) and len(value) <= SMALL and depth:
+        items = value.items() if isinstance(value, dict) else value
+        return [_identify(item, depth - 1) for item in list(items)]
+    return _Same(value)
 
 
 def remember_code(now: UserCode) -> None:

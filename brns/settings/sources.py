@@ -12,11 +12,12 @@ import enum
 import functools
 import hashlib
 import inspect
+import itertools
 import pathlib
 import re
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from brns.settings.code import (
     find_strings,
     find_user_file,
     find_variables,
+    find_written_files,
     format_source_with_digest,
     get_module_prefix,
     get_qualified_name,
@@ -54,14 +56,18 @@ from brns.settings.values import (
 
 DATA_FILE = "file "
 """before the name of a data file"""
-SEEN_AS_VALUES = {"", ".py", ".ipynb", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"}
-"""files of which the code, or the values that a program keeps, tell what counts"""
+CODE = {"", ".py", ".ipynb"}
+"""endings of files of which the code counts, not the text"""
+CONFIGURATIONS = {".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"}
+"""the same, of which the values count that a program keeps; where it keeps none, the text"""
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 INITIALIZERS = {"__init__", "__post_init__", "__new__", "__init_subclass__", "__set_name__"}
 """methods that give an object or a class its first values"""
 RUN_ARGUMENTS = {"generations", "out", "exist", "checkpoint_every", "progress"}
 """of `brns.run`, which a configuration may have beside what a task reads"""
+OF_A_RUN = rf"""["']?\b({"|".join(sorted(RUN_ARGUMENTS))})["']?\s*[:=][^,}}\n]*""".encode()
+"""these in the text of a configuration"""
 NAMED = 30
 """items of a dictionary that have names of their own"""
 Function = types.FunctionType | types.MethodType | functools.partial
@@ -91,8 +97,8 @@ class UserCode:
         """of objects, under which each was met first"""
         self.names: set[str] = set()
         """of what was looked at, or for"""
-        self._globals: set[tuple[str, int]] = set()
-        """names and modules whose values are added"""
+        self.globals: dict[tuple[str, int], tuple[Mapping[str, Any], str]] = {}
+        """modules, and names in them whose values are added: by path"""
         self._attributes: set[str] = set()
         """all names that functions use"""
         self._words: set[str] = set()
@@ -119,6 +125,7 @@ class UserCode:
         for name in [*self.values]:
             if name.rpartition(".")[2] in RUN_ARGUMENTS - named:
                 del self.values[name]
+        self._drop_written_files()
         self._strip_project_paths()
 
     @functools.cached_property
@@ -144,6 +151,15 @@ class UserCode:
                 content = normalize_source(path.read_text("utf-8", "replace"))
                 digests[name] = hashlib.sha256(content.encode()).hexdigest()
         return digests
+
+    def _drop_written_files(self) -> None:
+        """Leave out the files that the code itself writes, such as pictures and logs."""
+        if not any(name.startswith(DATA_FILE) for name in self.values):
+            return
+        functions = itertools.chain.from_iterable(self.functions.values())
+        texts = [*self.made.values(), *(get_source_text(each.__code__) for each in functions)]
+        for name in set().union(*map(find_written_files, texts)):
+            self.values.pop(f"{DATA_FILE}{pathlib.PurePath(name).name}", None)
 
     def _strip_project_paths(self) -> None:
         """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
@@ -396,16 +412,19 @@ class UserCode:
                     self._collect_imported_module_text(each)
 
     def _collect_data_file(
-        self, name: str | pathlib.PurePath, module: Mapping[str, Any] | None = None
+        self,
+        name: str | pathlib.PurePath,
+        module: Mapping[str, Any] | None = None,
+        left_out: Collection[str] = CODE,
     ) -> None:
         """Add a digest of a file, such as a robot's or a table's, that there is under a name: from
-        the working directory, or where a module is.
+        the working directory, or where a module is. Some endings are left out.
         """
         if "." not in str(name):
             return
         folder = pathlib.Path((module or {}).get("__file__") or "").parent
         for file in (pathlib.Path(name), folder / name):
-            if file.suffix not in SEEN_AS_VALUES and (digest := _digest_file(file)):
+            if file.suffix not in left_out and (digest := _digest_file(file)):
                 line, key = f"{file.name}, sha256 {digest}\n", f"{DATA_FILE}{file.name}"
                 self.names.add(key)
                 lines = {*self.values.get(key, "").splitlines(keepends=True), line}
@@ -420,9 +439,9 @@ class UserCode:
         self.names |= {prefix + name for name in names}
         for name in sorted(names & module.keys() - MODULE_NAMES):
             value, path = module[name], prefix + name
-            if (path, id(module)) in self._globals:
+            if (path, id(module)) in self.globals:
                 continue
-            self._globals.add((path, id(module)))
+            self.globals[path, id(module)] = module, name
             self._collect_used_global(path, value)
             of_user = is_user_object(value)
             inner = attributes_of(value) if of_user else {}
@@ -454,7 +473,7 @@ class UserCode:
             self._attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             for node in ast.walk(tree):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    self._collect_data_file(node.value, module)
+                    self._collect_data_file(node.value, module, CODE | CONFIGURATIONS)
             names = find_variables(tree, ast.Load)
             if plain:
                 used = names & module.keys()
@@ -484,8 +503,11 @@ def _digest_file(file: pathlib.Path) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _digest_content(file: pathlib.Path, *_: int) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()[:16]
+    if file.suffix in CONFIGURATIONS:
+        content = re.sub(OF_A_RUN, b"", file.read_bytes())
+        return hashlib.sha256(content).hexdigest()[:16]
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
 
 
 def _is_not_generated_by_decorator(value: Any) -> bool:

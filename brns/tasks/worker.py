@@ -1,6 +1,7 @@
 """What a process does that evaluates for a search: it takes a task, and evaluates chunks."""
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -21,6 +22,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
+from brns.settings.code import find_user_file
 from brns.settings.edits import find_constants_set_since_import, find_mismatched_code
 from brns.settings.outdated import discard_compiled_if_edited, search_is_evaluating
 from brns.settings.sources import UserCode
@@ -115,6 +117,8 @@ def _load_and_check_task(content: bytes) -> Task:
         for environment in environments:
             with contextlib.suppress(Exception):  # of a module that is not here
                 spec, named = pickle.loads(environment)
+                with contextlib.suppress(Exception):
+                    _import_package_that_registers(spec.entry_point)
                 gymnasium.registry[spec.id] = spec
                 vars(sys.modules["__main__"]).update(named)
     here = UserCode(task)
@@ -132,6 +136,15 @@ def _load_and_check_task(content: bytes) -> Task:
             "make it an argument of the task"
         )
     return task
+
+
+def _import_package_that_registers(entry_point: str) -> None:
+    """Import an installed package that has an environment, so that it registers its own now, and no
+    later import of it warns of those of the search.
+    """
+    package = entry_point.partition(":")[0].partition(".")[0]
+    if package not in sys.modules and find_user_file(package) is None:
+        importlib.import_module(package)
 
 
 def _call_with_worker_error(what: str, call: Callable[[], Any]) -> Any:

@@ -192,6 +192,26 @@ def test_padding_is_neither_learned_nor_a_neighbour():
         Novelty(brns.PopulationKNN(), SPACE).score(rows[:10], rows[:10])
 
 
+def test_an_estimator_that_is_changed_scores_by_what_it_is_now():
+    class Weighted:
+        def __init__(self):
+            self.weight = 1.0
+
+        def init(self, space, key):
+            return np.zeros(1, np.float32)
+
+        def score(self, state, descriptors, population):
+            return self.weight * descriptors[:, 0]
+
+        def update(self, state, generation, key):
+            return state
+
+    own = Weighted()
+    novelty = Novelty(own, SPACE)
+    for own.weight in (1.0, 8.0):
+        assert novelty.score([[0.5, 0.0]]) == 0.5 * own.weight
+
+
 def test_a_forked_process_is_told_to_spawn(monkeypatch):
     """There JAX would wait for ever."""
     novelty = Novelty(COUNTS, SPACE)

@@ -36,6 +36,17 @@ def test_visited_cells_are_those_of_a_histogram(seed, d, n):
     assert coverage.coverage(points, box, shape) == (counts > 0).mean()
 
 
+def test_what_was_rounded_to_just_below_an_edge_lies_on_it():
+    """Shares and fractions do, in float32."""
+    for n in (3, 6, 7, 10, 49):
+        places = np.arange(n) / n
+        for low, high in ((0.0, 1.0), (-1.0, 1.0), (5.0, 6.0), (-300.0, 300.0)):
+            box = Box([low], [high])
+            points = (low + places * (high - low)).astype(np.float32)[:, None]
+            cells = coverage.find_cell_coordinates(points, box, (n,))
+            assert_array_equal(cells[:, 0], np.arange(n))
+
+
 def test_cumulative_coverage_never_falls_and_equals_that_of_all_points_so_far():
     generations = [np.random.default_rng(g).uniform(0, 600, (g + 1, 2)) for g in range(20)]
     curve = coverage.cumulative_coverage(generations, BOX, (6, 6))

@@ -193,11 +193,20 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     assert [line.get_label() for line in figure.axes[0].lines] == told
 
 
-def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
+def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax, unchecked):
     with pytest.raises(ValueError, match="one panel fits on ax; these runs have 2"):
         draw("q", [*near, *archived], ax=ax)
     with pytest.raises(ValueError, match="got none"):
         pictures.overview([])
+    for draw_it in (pictures.overview, lambda path: draw("coverage", path)):
+        with pytest.raises(ValueError, match=r"such as brns\.records\(path\); got 'runs/one'"):
+            draw_it("runs/one")
+    with pytest.raises(ValueError, match="name comes first"):
+        draw(maze, "coverage")
+    with pytest.raises(ValueError, match="over is generations or evaluations; got 'time'"):
+        draw("coverage", maze, over="time")
+    with pytest.raises(ValueError, match="cells; its options are: shape, individuals"):
+        draw("coverage", maze, cells=(9, 9))
     with pytest.raises(ValueError, match="the same seed"):
         pictures.group_by_method([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):

@@ -380,6 +380,52 @@ def test_a_run_in_progress_is_not_half_of_another_experiment(own, tmp_path):
     assert reach(own.Module()) == pytest.approx(before / 9)
 
 
+@pytest.mark.parametrize("kind", ["Host", "Compiled"])
+def test_a_setting_that_a_loop_changes_ends_the_run_and_is_no_counter(kind, own, tmp_path):
+    class Counting(getattr(own, kind)):
+        def __init__(self, bias=0.0):
+            self.bias, self.calls = bias, 0
+
+        def evaluate(self, genotypes, key):
+            self.calls += 1
+            return super().evaluate(genotypes, key)
+
+    task = Counting()
+    steps = brns.generations(search(task), 9, out=tmp_path / "run", progress=False)
+    for _ in range(2):
+        next(steps)
+        task.calls += 1
+    task.bias = 2.0
+    with pytest.raises(brns.RecordError, match=r"generation 1: task\.bias was 0\.0 and is 2\.0"):
+        next(steps)
+    (record,) = brns.records(tmp_path / "run")
+    assert (record.last_generation, record.status) == (1, "failed")
+    assert record.metadata.changing == ["task.calls"]
+    with pytest.raises(brns.RecordError, match=r"task\.bias was 0\.0 and is 5\.0"):
+        brns.resume(record.path, search=search(Counting(5.0)), progress=False)
+    task = Counting()
+    before = reach(task)
+    task.bias = 3.0
+    assert reach(task) == pytest.approx(3 + before, abs=0.1)
+
+
+@pytest.mark.parametrize("kind", ["Host", "Compiled"])
+def test_what_is_changed_between_steps_by_hand_holds_in_the_next(kind, own):
+    """Of a mutation too; and where nothing is changed, nothing is compiled anew."""
+    task, mutate = getattr(own, kind)(), own.Mutation()
+    one, key = search(task, brns.PopulationKNN(k=2), mutate=mutate), jax.random.key(0)
+    state = one.init(key)
+    for bias in (0.0, 0.0, 7.0):
+        task.bias = bias
+        edits = count_process_edits()
+        state, generation = one.step(state, key)
+        assert np.abs(generation.offspring.descriptor).max() == pytest.approx(1 + bias, abs=1)
+        assert count_process_edits() == edits + (bias > 0)
+    before = one.ask(state, key).genotype
+    own.GAIN = 9.0
+    assert np.asarray(one.ask(state, key).genotype != before).any()
+
+
 @pytest.mark.slow
 def test_a_run_that_is_left_makes_no_state_of_an_edit(own):
     steps = brns.generations(search(own.Module()), 9)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import itertools
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from worlds import HostIdentity
 
 import brns
 from brns.cli.listing import summarize_runs
-from brns.runs import progress
+from brns.runs import loop, progress
 from brns.runs.active import ActiveRun
 
 
@@ -51,6 +52,61 @@ def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path
     brns.resume(record, search=HOST)
     brns.run(HOST, 6, out=tmp_path / "whole")
     assert bits(tmp_path / "run") == bits(tmp_path / "whole")
+
+
+def test_a_loop_that_is_left_open_says_so_and_is_closed_at_the_end(tmp_path):
+    steps = brns.generations(HOST, 4, out=tmp_path / "run")
+    next(steps)
+    with pytest.raises(brns.RecordError, match=r"by a loop of this process.*loop\.close\(\)"):
+        brns.resume(tmp_path / "run", search=HOST)
+    loop._close_loops()  # as at the end of the program
+    (record,) = brns.resume(tmp_path / "run", search=HOST)
+    assert [session.status for session in record.metadata.sessions] == ["stopped", "finished"]
+
+
+@pytest.mark.slow
+def test_a_program_ends_quietly_though_a_loop_is_open_and_a_thread_waits_for_its_environment(
+    tmp_path,
+):
+    (tmp_path / "own.py").write_text(OPEN)
+    command = [sys.executable, "-W", "ignore", "own.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, "left\n")
+    assert "Exception" not in ended.stderr
+    (record,) = brns.records(tmp_path / "run")
+    assert (record.status, record.generations_with_states[-1]) == ("stopped", 3)
+
+
+OPEN = """
+import threading
+import gymnasium
+import numpy as np
+import brns
+
+class Bridge(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-5, 5, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self):
+        self.stop = threading.Event()
+        threading.Thread(target=self.stop.wait).start()
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.full(2, action, np.float32), 0.0, False, False, {}
+
+    def close(self):
+        self.stop.set()
+
+search = brns.NoveltySearch(brns.GymnasiumTask(Bridge, steps=2), brns.PopulationKNN(k=2))
+loop = brns.generations(search, 30, out="run", progress=False)
+for saved in loop:
+    if saved.number == 3:
+        break
+print("left")
+"""
 
 
 def test_arrays_that_are_handed_out_are_the_callers_own(tmp_path):

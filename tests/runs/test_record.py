@@ -57,7 +57,7 @@ def test_numpy_alone_reads_a_generation(whole):
         assert {"center", "seal"} < {*arrays.files}
 
 
-def test_columns_are_stacked_over_generations(whole):
+def test_columns_are_stacked_over_generations(whole, unchecked):
     record = Record(whole, SEARCH)
     assert record.generations == list(range(11))
     assert record.generations_with_states == [0, 3, 6, 9, 10]  # those of the stride, and the last
@@ -70,6 +70,11 @@ def test_columns_are_stacked_over_generations(whole):
         record.column("survivors.genotype")
     with pytest.raises(RecordError, match=r"no generation to read offspring.novelty of"):
         record.column("offspring.novelty", [])
+    with pytest.raises(ValueError, match=r"must be a list, such as \[3\]"):
+        record.column("offspring.novelty", 3)
+    for ask in (record.population, record.ancestors):
+        with pytest.raises(ValueError, match=r"must be a whole number from 0 on; got 1\.5"):
+            ask(1.5)
 
 
 @pytest.mark.parametrize("order", [[0, 3, 3, 6, 9, 10], [9, 0, 6]])
@@ -174,6 +179,17 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole):
         alone.search  # noqa: B018
     assert alone.behavior_space.low.tolist() == [0, 0]
     assert alone.behavior_space.high.tolist() == [600, 600]
+
+
+def test_a_list_of_runs_or_a_file_in_place_of_a_run_is_told(whole):
+    runs = records(whole)
+    with pytest.raises(AttributeError, match=r"take one, as in records\[0\]\.column"):
+        runs.column("offspring.novelty")
+    assert not hasattr(runs, "else")
+    with pytest.raises(ValueError, match=r"take one of them, as in records\[0\]"):
+        brns.resume(runs)
+    with pytest.raises(RecordError, match=r"run\.json is a file: give the run's folder"):
+        Record(whole / "run.json")
 
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):

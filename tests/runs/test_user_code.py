@@ -302,6 +302,36 @@ def test_a_data_file_that_is_named_is_known_by_what_it_holds(line, seen, tmp_pat
     assert not any(name.startswith("file") for name in diff_code_by_name(texts[0], gone))
 
 
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("def use(x):\n    return open('robot.json'), x\n", True),
+        ("def use(x, file='robot.json'):\n    return open(file), x\n", True),
+        ("FILE = 'robot.json'\ndef use(x):\n    return open(FILE), x\n", True),
+        ("def use(x, file='robot.png'):\n    plot(x).savefig(file)\n", False),
+        ("def use(x):\n    file = 'robot.json'\n    return open(file, 'w'), x\n", False),
+        ("def use(x, *, file='robot.json'):\n    json.dump(x, open(file, mode='a'))\n", False),
+        ("log = open('robot.png', 'a')\ndef use(x):\n    log.write(x)\n", False),
+    ],
+)
+def test_a_file_that_code_reads_counts_and_one_that_it_writes_does_not(
+    text, seen, tmp_path, monkeypatch
+):
+    """Of a configuration all but the arguments of a run."""
+    monkeypatch.chdir(tmp_path)
+    texts = []
+    for content in (
+        '{"gain": 1, "generations": 3}',
+        '{"gain": 1, "generations": 6}',
+        '{"gain": 2}',
+    ):
+        (tmp_path / "robot.json").write_text(content)
+        (tmp_path / "robot.png").write_text(content)
+        now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
+        texts.append(now.texts)
+    assert (texts[0] != texts[1], texts[0] != texts[2]) == (False, seen)
+
+
 def test_data_files_of_one_name_are_told_apart(tmp_path, monkeypatch):
     """Of two folders, and beside the module where the working directory has one too."""
     (tmp_path / "b").mkdir()

@@ -96,6 +96,23 @@ def test_seeds_in_lanes_are_single_seeds():
     assert len(set(together[:, 0, 0].tolist())) == 3
 
 
+def test_an_attribute_that_is_changed_holds_in_the_next_evaluation_by_hand():
+    class Scaled(Corridor):
+        gain = 1.0
+
+        def __init__(self):
+            self.gain = 1.0
+
+        def step(self, state, action):
+            return super().step(state, action)._replace(reward=jnp.float32(self.gain))
+
+    env = Scaled()
+    task = JaxEnvironmentTask(env, 1, SPACE, describe=Statistic())
+    rows = jnp.zeros((2, task.genotype_space.dimension))
+    for env.gain in (1.0, 5.0):
+        assert_array_equal(task.evaluate(rows, KEY).fitness, env.gain)
+
+
 def stateless(key):
     return 0, {}
 

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import inspect
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator
@@ -35,7 +36,12 @@ class Worlds(threading.local):
         self.maker: Any = None
         self.edits = count_process_edits()
         self.life = Life()
-        weakref.finalize(self.life, _close_environments, self.made)
+        close = weakref.finalize(self.life, _close_environments, self.made)
+        if threading.current_thread() is threading.main_thread():
+            # Python waits at its end for threads, before it does what else is to be done then. An
+            # environment may have some that only its `close` ends.
+            with contextlib.suppress(RuntimeError):  # it ends already
+                threading._register_atexit(close)  # ty: ignore[missing-attribute]
 
     def __reduce__(self):
         return Worlds, ()  # in another process a task makes its own
@@ -95,16 +101,23 @@ def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
         env = make_env()
         if isinstance(env, VectorEnv):
             raise ValueError("make_env made a vector environment: give vector=True too")
+        if isinstance(env, type):
+            raise ValueError(f"make_env must make an environment; got the class {env.__name__}")
         if not hasattr(env, "observation_space"):
             raise ValueError(f"make_env must make a Gymnasium environment; got {env!r:.80}")
         return env
     try:
         return gymnasium.make(make_env, **settings)
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as error:
+        package, _, name = make_env.rpartition(":")
+        if not package:
+            advice = f"Name the package that registers it, as 'package:{name}', or give a function"
+        elif package in sys.modules:
+            advice = f"Importing {package} registers none: call what does, often a function, in one"
+        else:
+            advice = f"Install {package}, or give a function"
         raise ValueError(
-            f"Gymnasium knows no environment {make_env!r} here ({error}). Name the package that "
-            f"registers it, as 'package:{make_env.rpartition(':')[2]}', or give a function that "
-            "makes it"
+            f"Gymnasium knows no environment {make_env!r} here ({error}). {advice} that makes it"
         ) from error
 
 

@@ -20,7 +20,11 @@ def as_numbers_of_worlds(name: str, values: Any, n: int) -> Float[np.ndarray, " 
         array = np.array(values)
         if array.dtype.kind in "biuf":
             return array.astype(float).reshape(n)
-    raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
+    advice = ""
+    if name == "reward" and n == 1:
+        advice = ". Let make_env make one of several by a wrapper, such as mo_gymnasium's"
+        advice += " LinearReward or gymnasium.wrappers.TransformReward"
+    raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}{advice}")
 
 
 def as_real_numbers(name: str, values: Any) -> np.ndarray:
@@ -58,9 +62,12 @@ def make_flatten_to_one_dimension(
     """A function that copies an observation, of a Box n at once, as floats, which do not wrap."""
     plain, size = isinstance(space, spaces.Box), n * count_observation_numbers(space)
     dtype = np.result_type(space.dtype, np.float32) if plain else float
+    whole = space if isinstance(space, spaces.Discrete) else None
 
     def flatten_to_one_dimension(observation: Any) -> Float[np.ndarray, " o"]:
         try:
+            if whole is not None and not 0 <= observation - whole.start < whole.n:
+                raise ValueError  # NumPy takes those below 0 from the end
             values = observation if plain else spaces.flatten(space, observation)
             numbers = None if values is None else np.array(values, dtype).reshape(-1)
         except (TypeError, ValueError, LookupError):
