@@ -243,8 +243,8 @@ def check_not_edited_meanwhile(runs: Sequence[Record], number: int) -> None:
     if changed := format_diff(first.find_different_settings(first.search)):
         raise RecordError(
             f"{first.path} is of one search, whose settings were changed after generation {number}:"
-            f" {changed}. To go on with others leave the loop, and brns.fork(record, "
-            "search=...) or begin a search anew; what is no setting has a name that begins with _"
+            f" {changed}. To go on with others, fork the run: brns.fork(record, at=..., "
+            "search=..., out=...); what is no setting has a name that begins with _"
         )
     check_and_record_code_edits(runs, number, False)
 
