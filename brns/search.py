@@ -303,17 +303,24 @@ class NoveltySearch(eqx.Module):
         with explain_task_errors(self.task):
             evaluation = as_evaluation(evaluation, self.offspring_size, self.task)
         settings = self.estimator, self.mutate_as_mixture, self.select, self.rescore_parents
-        call = self._call_by_hand(state, offspring, key)
-        with call, explain_compile_errors("estimator and select", self):
+        if not is_traced((self, state, offspring, key)):
+            self._watch.ignore_side_effects(self._compiled_parts)  # of whoever evaluated
+        with explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
             check_generation(self, int(after.generation), generation)
         return after, generation
 
     def _call_by_hand(self, *arguments: PyTree) -> contextlib.AbstractContextManager[None]:
-        """What was edited between two calls by hand holds in the next."""
-        traced = is_traced((self, arguments))
-        return contextlib.nullcontext() if traced else self._watch.call_by_hand(self)
+        """What was edited between two calls by hand holds in the next, if it is compiled."""
+        if is_traced((self, arguments)):
+            return contextlib.nullcontext()
+        return self._watch.call_by_hand(self._compiled_parts)
+
+    @property
+    def _compiled_parts(self) -> Any:
+        parts = self.estimator, self.mutate, self.select, self.founders
+        return self if self.task.traceable else parts
 
     @functools.cached_property
     def _watch(self) -> EditWatch:

@@ -5,6 +5,7 @@ import inspect
 import operator
 import os
 import re
+import sys
 import typing
 from collections.abc import Generator
 from typing import Any
@@ -34,13 +35,20 @@ PRNG_SETTINGS = ("jax_enable_x64", "jax_threefry_partitionable")
 
 
 _FORKS: list[None] = []
-"""one for each fork of a process, which had imported this module, that led to this one"""
+"""one for each fork, that led to this process, of one in which JAX had begun"""
 
-os.register_at_fork(after_in_child=lambda: _FORKS.append(None))
+
+def _count_fork_if_jax_had_begun() -> None:
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if getattr(bridge, "_backends", True):
+        _FORKS.append(None)
+
+
+os.register_at_fork(after_in_child=_count_fork_if_jax_had_begun)
 
 
 def count_forks() -> int:
-    """How often this process, or one that it is a fork of, was forked."""
+    """How often this process, or one that it is a fork of, was forked since JAX began."""
     return len(_FORKS)
 
 

@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import os
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -47,8 +49,8 @@ def label_method(record: Record) -> str:
 
 def list_runs(records: Runs) -> list[Record]:
     """A run or runs as a list; a `ValueError` for none, and for what is no run."""
-    several = isinstance(records, Sequence) and not isinstance(records, str)
-    listed = list(records) if several else [records]
+    alone = isinstance(records, Record | str | os.PathLike)
+    listed: list[Any] = [records] if alone else list(records)
     if not listed:
         raise ValueError("a figure needs at least one run; got none")
     if strange := [each for each in listed if not isinstance(each, Record)]:

@@ -97,7 +97,8 @@ _LOOPS: weakref.WeakSet[Generator] = weakref.WeakSet()
 def _close_loops() -> None:
     """While there are modules and files to write what they leave."""
     for steps in [*_LOOPS]:
-        steps.close()
+        with contextlib.suppress(ValueError):  # one that a thread goes on with
+            steps.close()
 
 
 def generations(
@@ -261,7 +262,7 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
     begun, edits = time.monotonic(), count_process_edits()
     if first.number == 0:
         yield [run.make_saved_founders() for run in runs]
-        watch.discard_compiled_if_edited(first.search)
+        opening.check_not_edited_meanwhile(stored, first, watch)
     keys, states = [run.key for run in runs], [run.state for run in runs]
     count, batches = first.total - first.number, record.metadata.seed_batches
     steps = compute_generations(first.search, keys, states, count, batches)
@@ -269,8 +270,9 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
     with contextlib.closing(steps), ThreadPoolExecutor(opening.WRITERS) as writers:
         try:
             for after in steps:
+                watch.ignore_side_effects(first.search)
                 if count_process_edits() != edits:  # between this generation and the last, by hand
-                    opening.check_not_edited_meanwhile(stored, first.number)
+                    opening.check_and_record_code_edits(stored, first.number, False)
                     edits = count_process_edits()
                 pairs = list(zip(runs, after, strict=True))
                 saved = [run.save_generation_and_progress(*step) for run, step in pairs]
@@ -284,9 +286,8 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
                         each.result()
                     saving = [writers.submit(run.checkpoint, run.state) for run in runs]
                     begun = time.monotonic()
-                watch.ignore_side_effects(first.search)
                 yield saved
-                watch.discard_compiled_if_edited(first.search)
+                opening.check_not_edited_meanwhile(stored, first, watch)
         finally:
             writers.shutdown()  # they may have been given more than `saving` holds, by Ctrl-C
             for each in saving:

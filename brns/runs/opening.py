@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import jax
 import numpy as np
@@ -29,7 +29,7 @@ from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff
 from brns.settings.edits import diff_code_by_name, format_edits
-from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.outdated import EditWatch, discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
@@ -237,16 +237,39 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
     return bool(edited)
 
 
-def check_not_edited_meanwhile(runs: Sequence[Record], number: int) -> None:
-    """A `RecordError` where code or settings were changed by hand while runs go on."""
-    first = runs[0]
-    if changed := format_diff(first.find_different_settings(first.search)):
+def check_not_edited_meanwhile(runs: Sequence[Record], run: ActiveRun, watch: EditWatch) -> None:
+    """A `RecordError` where settings of runs, which have generations to come, were changed by whom
+    a generation was handed out to.
+
+    What has another form now is none, such as a log that grew, or what was made when first needed.
+    """
+    if not watch.has_changed():
+        return
+    if run.number == run.total:
+        watch.discard_compiled_if_edited(run.search)
+        return
+    first, number = runs[0], run.number
+    different = first.find_different_settings(run.search)
+    changed = {name: both for name, both in different.items() if _have_same_form(*both)}
+    if changed:
+        watch.discard_compiled_if_edited(run.search)  # so that nobody takes it for a side effect
         raise RecordError(
             f"{first.path} is of one search, whose settings were changed after generation {number}:"
-            f" {changed}. To go on with others, fork the run: brns.fork(record, at=..., "
-            "search=..., out=...); what is no setting has a name that begins with _"
+            f" {format_diff(changed)}. To go on with others, fork the run: brns.fork(record, "
+            "at=..., search=..., out=...); what is no setting has a name that begins with _"
         )
     check_and_record_code_edits(runs, number, False)
+    watch.ignore_side_effects(run.search)
+
+
+def _have_same_form(one: Any, other: Any) -> bool:
+    """Whether two descriptions are both of a number, of a text, or of collections as long."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_have_same_form, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys()
+    kinds = int | float, str
+    return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
 
 
 def _describe_code_edits(run: Record, edited: Mapping[str, str], source: UserCode) -> str:

@@ -10,7 +10,7 @@ import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -231,7 +231,7 @@ class Record:
         """
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
-        if isinstance(generations, SupportsIndex):
+        if isinstance(generations, int | np.integer):
             raise ValueError(f"generations must be a list, such as [{generations}]")
         generations = list(generations)
         if not generations:

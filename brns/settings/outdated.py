@@ -4,8 +4,10 @@ JAX's programs hold the globals, functions and settings of the time when they we
 environments that a task made, and the tasks that workers have.
 """
 
+import argparse
 import contextlib
 import threading
+import types
 import weakref
 from collections.abc import Callable, Collection, Generator
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from brns.settings.description import SMALL, part_to_json
+from brns.settings.description import SMALL, attributes_of, part_to_json
 from brns.settings.differences import find_differences
 from brns.settings.edits import (
     CHANGED_SETTINGS,
@@ -116,7 +118,7 @@ class EditWatch:
 
     def discard_compiled_if_edited(self, part: Any) -> None:
         """As the function of this name, for what was changed since the last look."""
-        if self._code is None or self._find_changed():
+        if self._code is None or self.has_changed():
             self._code = UserCode(part)
             discard_compiled_if_edited(self._code)
         self._values = _identify_values(self._code)
@@ -130,6 +132,10 @@ class EditWatch:
             ignore_setting_side_effects(after)
             self._code = after
             self._values = _identify_values(after)
+
+    def has_changed(self) -> bool:
+        """Whether there is anything new since the last look, but for what evaluations change."""
+        return bool(self._find_changed())
 
     def _find_changed(self) -> set[Any]:
         now = _identify_values(self._code) if self._code else {}
@@ -168,8 +174,13 @@ def _identify_values(code: UserCode) -> dict[Any, Any]:
     for module, name in code.globals.values():
         values[id(module), name] = _identify(module.get(name))
     for thing in code.objects:
-        for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
+        attributes = vars(thing) if hasattr(thing, "__dict__") else attributes_of(thing)
+        for name, value in attributes.copy().items():  # other threads may go on with it
             values[id(thing), name] = _identify(value)
+    for kind in code.classes.values():
+        for name, value in dict(vars(kind)).items():
+            if not name.startswith("__"):
+                values[id(kind), name] = _identify(value)
     return values
 
 
@@ -183,6 +194,8 @@ def _identify(value: Any, depth: int = 3) -> Any:
         return value
     if isinstance(value, np.ndarray) and value.size <= SMALL and not value.dtype.hasobject:
         return value.tobytes()
+    if isinstance(value, types.SimpleNamespace | argparse.Namespace):
+        value = vars(value).copy()
     if isinstance(value, dict | list | tuple) and len(value) <= SMALL and depth:
         items = value.items() if isinstance(value, dict) else value
         return [_identify(item, depth - 1) for item in list(items)]
