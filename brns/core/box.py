@@ -33,7 +33,7 @@ class Box(eqx.Module):
         below = as_array_and_check_real("low", low, "a box needs")
         above = as_array_and_check_real("high", high, "a box needs")
         with np.errstate(over="ignore"):
-            low, high = (np.atleast_1d(np.asarray(bound, np.float32)) for bound in (below, above))
+            low, high = (np.atleast_1d(np.asarray(x, np.float32)) for x in (below, above))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise ValueError(
                 f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and "
@@ -45,8 +45,8 @@ class Box(eqx.Module):
         if not ((furthest <= WIDEST) & (width >= 1 / WIDEST) & (width >= NEAREST * furthest)).all():
             raise ValueError(
                 f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g}, and "
-                f"{NEAREST:g} of the bounds, apart in float32; got {below}, {above}; give genes and "
-                "behaviors in another unit, or their distance from a value nearby"
+                f"{NEAREST:g} of the bounds, apart in float32; got {below}, {above}; give genes "
+                "and behaviors in another unit, or their distance from a value nearby"
             )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 

@@ -55,8 +55,8 @@ class ExactRecognition(eqx.Module):
     The state is m x m numbers, and a generation of n costs $O(n m (d + m))$, whatever was seen.
 
     The novelty of a fixed behavior never rises, up to rounding, unless `forgetting` is below 1;
-    docs/method derives it and bounds the rounding. Each individual is learned once, at birth, and counts as seen
-    already when it is scored.
+    docs/method derives it and bounds the rounding. Each individual is learned once, at birth, and
+    counts as seen already when it is scored.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303,
     for novelty as recognition error.
