@@ -303,7 +303,7 @@ class NoveltySearch(eqx.Module):
         with explain_task_errors(self.task):
             evaluation = as_evaluation(evaluation, self.offspring_size, self.task)
         settings = self.estimator, self.mutate_as_mixture, self.select, self.rescore_parents
-        if not is_traced((self, state, offspring, key)):
+        if not is_traced((state, offspring, key)):
             self._watch.ignore_side_effects(self._compiled_parts)  # of whoever evaluated
         with explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
@@ -313,7 +313,7 @@ class NoveltySearch(eqx.Module):
 
     def _call_by_hand(self, *arguments: PyTree) -> contextlib.AbstractContextManager[None]:
         """What was edited between two calls by hand holds in the next, if it is compiled."""
-        if is_traced((self, arguments)):
+        if is_traced(arguments):
             return contextlib.nullcontext()
         return self._watch.call_by_hand(self._compiled_parts)
 

@@ -142,14 +142,17 @@ class EditWatch:
         keys = now.keys() | self._values.keys()
         return {key for key in keys if now.get(key) != self._values.get(key)} - self._state
 
-    @contextlib.contextmanager
-    def call_by_hand(self, part: Any) -> Generator[None, None, None]:
+    def call_by_hand(self, part: Any) -> contextlib.AbstractContextManager[None]:
         """Around a call that no search makes: as `evaluate_by_hand`, but for what was edited of
         functions and files.
         """
-        if getattr(_EVALUATING, "now", False):
-            yield
-            return
+        nothing_to_see = self._code is not None and not self._values
+        if nothing_to_see or getattr(_EVALUATING, "now", False):
+            return contextlib.nullcontext()
+        return self._call_by_hand(part)
+
+    @contextlib.contextmanager
+    def _call_by_hand(self, part: Any) -> Generator[None, None, None]:
         self.discard_compiled_if_edited(part)
         with search_is_evaluating():
             yield
