@@ -26,6 +26,7 @@ from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
+from brns.runs.metadata import list_changing_task_settings
 from brns.runs.paths import Seeds, expand_home, resolve_seeds
 from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance
@@ -33,7 +34,6 @@ from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
 from brns.settings.differences import find_differences, format_diff
 from brns.settings.edits import (
-    CHANGED_SETTINGS,
     diff_code_by_name,
     format_edits,
     ignore_evaluation_side_effects,
@@ -290,9 +290,8 @@ def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]
 
 def _list_changed_settings(job: _Job) -> list[str]:
     """The task's settings that evaluations of this process changed."""
-    task = unwrap_task(job.search.task)
-    inner = "task." if job.settings["search"]["task"]["name"] == "Chunked" else ""
-    return [f"search.task.{inner}{name}" for name in sorted(CHANGED_SETTINGS.get(type(task), ()))]
+    names = list_changing_task_settings(job.search, job.settings["search"])
+    return [f"search.{name}" for name in names]
 
 
 def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:

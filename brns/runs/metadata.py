@@ -134,7 +134,7 @@ class Metadata(Facts):
         before, here = self.experiment, part_to_json(search)
         if before != here:
             before = follow_moved_paths(before, here, read_sources(search).folders)
-        changing = [*self.changing, *_list_changing_task_settings(search, self.experiment)]
+        changing = [*self.changing, *list_changing_task_settings(search, self.experiment)]
         return find_differences(before, here, changing)
 
     def collect_evaluation_side_effects(self, search: NoveltySearch) -> list[str]:
@@ -145,7 +145,7 @@ class Metadata(Facts):
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         edits.CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
         ignore_setting_side_effects(source)
-        settings += _list_changing_task_settings(search, self.experiment)
+        settings += list_changing_task_settings(search, self.experiment)
         return [*settings, *edits.list_evaluation_side_effects(source)]
 
     def compute_checksum_of_fields(self) -> int:
@@ -168,7 +168,7 @@ def make_metadata_of_each_seed(
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
     discard_compiled_if_edited(source)
-    changing = _list_changing_task_settings(search, experiment)
+    changing = list_changing_task_settings(search, experiment)
     world, estimator, changed = find_names_and_changed_settings(search, name)
     first = Metadata(
         format=12,
@@ -192,7 +192,7 @@ def make_metadata_of_each_seed(
     return [first.model_copy(update=facts, deep=True) for facts in by_seed]
 
 
-def _list_changing_task_settings(search: NoveltySearch, experiment: dict[str, Any]) -> list[str]:
+def list_changing_task_settings(search: NoveltySearch, experiment: dict[str, Any]) -> list[str]:
     """The settings of the task that evaluations of this process changed."""
     names = edits.CHANGED_SETTINGS.get(type(unwrap_task(search.task)), ())
     return sorted(_prefix_of_task(experiment) + name for name in names)

@@ -86,8 +86,10 @@ def check_not_taken(out: Path) -> None:
         other = "it is no folder" if not out.is_dir() else "it holds something else than a run"
         runs = list_run_or_child_runs(out)
         together = runs == [out] or all(run.name.startswith("seed") for run in runs)
-        kind = "" if not runs or together else ", and holds runs of its own"
-        advice = f": {again}" if runs and together else f"{kind or f', and {other}'}: "
+        if runs and together:
+            advice = f": {again}"
+        else:
+            advice = f", and {'holds runs of its own' if runs else other}: "
         raise RecordError(f"{out} exists already{advice}{ELSEWHERE}")
 
 
