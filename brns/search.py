@@ -95,7 +95,7 @@ class SearchState(NamedTuple):
 
 
 class Offspring(NamedTuple):
-    """What a task is asked to evaluate."""
+    """What `ask` returns: genotypes to evaluate, with their parents and operators."""
 
     genotype: Float[Array, "n p"]
     parent: Int[Array, " n"]
@@ -109,7 +109,7 @@ class Offspring(NamedTuple):
 
 
 class NoveltySearch(eqx.Module):
-    r"""An experiment: a task, a novelty, and how the population turns over.
+    r"""A novelty search: a task, a novelty estimator, variation and selection.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. As printed it scores only the
     offspring, and parents keep an old novelty; like the published code we score both, and

@@ -32,7 +32,7 @@ _Step = tuple[Population, list[SearchState]]
 
 
 class MethodResult(NamedTuple):
-    """What is kept of a method in a world; row s is the s-th seed."""
+    """Coverage, first solutions, cycling and time of a method on one task; row s is seed s."""
 
     covered: Float[np.ndarray, "s p"]
     """cells visited by everything evaluated up to each of POINTS, the founders included;

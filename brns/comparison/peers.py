@@ -32,7 +32,7 @@ Chatzilygeroudis & Mouret 2018 have 1,000 to 10,000"""
 
 
 class PeerConfig(NamedTuple):
-    """What a peer is told of the world that it searches."""
+    """What a function that makes a pyribs scheduler receives."""
 
     x0: Float[np.ndarray, " p"]
     """the solution about which CMA-ES begins"""

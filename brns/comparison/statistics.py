@@ -20,7 +20,7 @@ DRAWS = 10_000
 
 
 class Verdict(NamedTuple):
-    """A method against the reference in a world, at a fraction of the run."""
+    """The test of a method against the reference on one task, at a fraction of the run."""
 
     world: str
     method: str
@@ -95,7 +95,7 @@ def bootstrap_coverage_ratio_interval(
 
 
 class Comparison(NamedTuple):
-    """What a comparison found; a notebook shows it as a table."""
+    """The results of `compare`: coverage, intervals and tests; a notebook shows them as a table."""
 
     worlds: dict[str, World]
     """by name"""

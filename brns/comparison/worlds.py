@@ -71,7 +71,7 @@ class Cells(NamedTuple):
 
 
 class World(NamedTuple):
-    """A row of the suite."""
+    """A benchmark task, with population sizes, generations and the cells of its coverage."""
 
     name: str
     """in tables and pictures, and on the command line"""

@@ -18,7 +18,9 @@ def format_types_and_shapes(rows: Any) -> str:
 
 
 class Evaluation(NamedTuple):
-    """What a task says about n genotypes. Row i speaks of genotype i."""
+    """The results of n evaluations: descriptors (measures), fitness and more. Row i is of
+    genotype i.
+    """
 
     descriptor: Float[Array, "n d"]
     """behavior, in the units of `task.behavior_space`"""

@@ -32,7 +32,7 @@ SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two
 
 
 class Novelty:
-    """An estimator with its state, for a loop of your own: `score` behaviors, then `learn` them.
+    """A novelty estimator and its memory, for your own loop: `score` behaviors, then `learn` them.
 
     `score` asks, `learn` remembers; neither does the other. Both may be called from several
     threads. Batches are padded to a power of two by rows that do not count, so that few sizes are

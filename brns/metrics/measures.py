@@ -159,7 +159,7 @@ MEASURES = {
 
 
 class Estimate(NamedTuple):
-    """A number over seeds."""
+    """Mean and standard deviation over seeds."""
 
     mean: float
     deviation: float

@@ -19,7 +19,7 @@ Values = Sequence[float] | Float[np.ndarray, " n"]
 
 
 class Difference(NamedTuple):
-    """What a test makes of the difference of two methods."""
+    """The result of a paired test of two methods."""
 
     p: float
     """two-sided; NaN where it is not tested"""

@@ -105,7 +105,7 @@ def grid_novelty_distance_to_uniform_of_record(
 def compute_novelty_of_cells(
     record: Record, shape: Sequence[int], generation: int
 ) -> Float[np.ndarray, " n"]:
-    """Omega^g at the centers of a grid's cells.
+    """The novelty at the centers of a grid's cells.
 
     Args:
         record: the run.

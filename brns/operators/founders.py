@@ -16,7 +16,7 @@ from brns.core.box import as_array_and_check_real
 
 
 class UniformFounders(eqx.Module):
-    """Founders drawn uniformly from the genotype space."""
+    """An initial population (founders) drawn uniformly from the genotype space."""
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
         """Draw founders; see `brns.core.Founders`."""
@@ -24,8 +24,8 @@ class UniformFounders(eqx.Module):
 
 
 class LayerFounders(eqx.Module):
-    r"""Founders that are networks, initialized as PyTorch does linear layers: weights and biases
-    uniform in $\pm 1/\sqrt{fan\_in}$.
+    r"""An initial population (founders) of networks, initialized as PyTorch does linear layers:
+    weights and biases uniform in $\pm 1/\sqrt{fan\_in}$.
 
     The published code begins with it. The genotype is laid out as `FeedForward` reads it, whose
     `sizes` these are. What lies outside the box is put on its border.
@@ -62,7 +62,7 @@ class LayerFounders(eqx.Module):
 
 
 class GivenFounders(eqx.Module):
-    """Founders of your own, such as the survivors of another run: row i of an array is founder i.
+    """An initial population of your own, such as another run's survivors: row i is founder i.
 
     They are the same for every seed. With `GivenFounders(record.population().genotype)` a search
     goes on from where another ended, with settings of its own; the estimator begins anew. A record

@@ -21,8 +21,8 @@ class Elitist(eqx.Module):
 
 
 class Generational(eqx.Module):
-    """Generational replacement: keeps the latest born, whatever their novelty, so that nothing
-    selects, unlike comma selection. Ties keep the order.
+    """Generational replacement: the latest born survive, whatever their novelty. There is no
+    selection pressure, unlike in comma selection. Ties keep the order.
     """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:

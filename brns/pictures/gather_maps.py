@@ -198,7 +198,7 @@ def gather_novelty_map(
 def compute_novelty_grid(
     record: Record, generation: int, cells: int = MAP_CELLS
 ) -> Float[np.ndarray, "y x"]:
-    """Omega^g at the centres of cells over a planar behavior space; row 0 is at the lowest y.
+    """The novelty at the centers of cells over a planar behavior space; row 0 is at the lowest y.
 
     Args:
         record: a run in a plane.

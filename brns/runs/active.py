@@ -21,7 +21,7 @@ from brns.tasks.chunked import pop_failure_reasons
 
 
 class SavedGeneration(NamedTuple):
-    """What `brns.generations` yields and `until` takes: one seed's generation, saved by now."""
+    """A generation of one seed, already on disk: `brns.generations` yields it, `until` takes it."""
 
     record: Record
     """the run as far as it is"""

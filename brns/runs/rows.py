@@ -13,7 +13,7 @@ from brns.metrics.saturation import VisitedCells
 
 
 class Row(NamedTuple):
-    """One generation of a run in numbers."""
+    """One line of `progress.csv`: a generation in numbers."""
 
     generation: int
     evaluations: int

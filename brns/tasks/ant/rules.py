@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Episodes(NamedTuple):
-    """What n ants did. An episode that ended before the last step holds its last position."""
+    """The trajectories of n ants; one that ended before the last step holds its last position."""
 
     path: Float[np.ndarray, "n times 2"]
     """the torso's x and y in metres, at the start and after each control step"""

@@ -38,8 +38,8 @@ Rows = tuple[Float[Array, " n"], ...]
 
 
 class DeceptiveMaze(eqx.Module):
-    r"""The "hard maze" of Lehman & Stanley, by the rules of libfastsim,
-    on which the literature runs it.
+    r"""The "hard maze" of Lehman & Stanley, with the robot and the collisions of the simulator
+    libfastsim, on which the literature runs it.
 
     The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with
     walls all around. The robot is a disc of radius 10 on two wheels, with lasers at 45, 0 and -45
