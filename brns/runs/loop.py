@@ -84,7 +84,7 @@ def run(
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
     path, open_runs = _prepare_to_begin_or_reopen(search, generations, out, seed, seeds, *settings)
-    for _ in _open_and_iterate_runs_with_bar(open_runs, until, progress, out is None):
+    for _ in _open_and_iterate_runs_with_bar(path, open_runs, until, progress, out is None):
         pass
     return records(path, search)
 
@@ -125,8 +125,8 @@ def generations(
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
     settings = checkpoint_every, genotypes, exist, accept_edits, name
-    _, open_runs = _prepare_to_begin_or_reopen(search, generations, out, seed, seeds, *settings)
-    steps = _open_and_iterate_runs_with_bar(open_runs, None, progress, out is None)
+    path, open_runs = _prepare_to_begin_or_reopen(search, generations, out, seed, seeds, *settings)
+    steps = _open_and_iterate_runs_with_bar(path, open_runs, None, progress, out is None)
     _LOOPS.add(steps)
     return (saved for of_all_seeds in steps for saved in of_all_seeds)
 
@@ -161,7 +161,7 @@ def resume(
     """
     path = paths.expand_home(path)
     open_runs = functools.partial(opening.reopen, path, search, generations, accept_edits)
-    for _ in _open_and_iterate_runs_with_bar(open_runs, until, progress):
+    for _ in _open_and_iterate_runs_with_bar(path, open_runs, until, progress):
         pass
     return records(path, search)
 
@@ -199,19 +199,33 @@ def _prepare_to_begin_or_reopen(
     return path, functools.partial(opening.begin_in_directory, path, folders, search, facts)
 
 
+class RunStopped(KeyboardInterrupt):
+    """Ctrl-C in a run, of which a notebook shows the message alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"Stopped. {self}"]
+
+
 def _open_and_iterate_runs_with_bar(
-    open_runs: OpenRuns, until: Until | None, visible: bool, temporary: bool = False
+    path: Path, open_runs: OpenRuns, until: Until | None, visible: bool, temporary: bool = False
 ) -> Generator[list[SavedGeneration], None, None]:
     """One generation of all seeds after another; each was saved before it is handed out."""
     compilation_cache.enable_compilation_cache()
-    title, summary = "generation", "compiling"
     with (
-        Bar(title, summary=summary, visible=visible, temporary=temporary) as bar,
+        Bar("generation", summary="compiling", visible=visible) as bar,
         contextlib.ExitStack() as locks,
     ):
         runs = open_runs(locks)
-        if runs[0].number < runs[0].total:
-            yield from iterate_generations(runs, until, bar)
+        if visible and temporary:
+            text = f"Kept in {path} until Python ends; give out= to keep it."
+            bar.progress.console.print(text, soft_wrap=True)
+        try:
+            if runs[0].number < runs[0].total:
+                yield from iterate_generations(runs, until, bar)
+        except KeyboardInterrupt:
+            raise RunStopped(
+                f"All finished generations are saved. Go on with: brns.resume({str(path)!r})"
+            ) from None
 
 
 def iterate_generations(

@@ -6,7 +6,6 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -18,33 +17,20 @@ LOGGED_EVERY = 30.0  # seconds
 LOG = logging.getLogger("brns")
 
 
-class RunStopped(KeyboardInterrupt):
-    """Ctrl-C in a run, of which a notebook shows the message alone."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"Stopped. {self}"]
-
-
 class Bar:
     """Shows how many of `total` are done while the `with` block goes on,
     at a terminal or in a notebook.
 
     In a notebook it is the cell's output, and needs no widgets, which rich's own would. Elsewhere
     nothing is shown. Everywhere the logger `brns` gets a line every half minute. `summary` is the
-    words until the first is done; of what is `temporary`, gone with Python, it tells the place.
+    words until the first is done.
     """
 
     def __init__(
-        self,
-        title: str,
-        total: int | None = None,
-        summary: str = "",
-        visible: bool = True,
-        temporary: bool = False,
+        self, title: str, total: int | None = None, summary: str = "", visible: bool = True
     ):
         console = Console(stderr=True, highlight=False, markup=False)
         seen = console.is_terminal or console.is_jupyter
-        self.untold = visible and temporary
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             MofNCompleteColumn(),
@@ -62,7 +48,6 @@ class Bar:
         self.cell: Any = None
         self.looked = 0.0
         self.logged = time.monotonic()
-        self.place: Path | None = None
 
     def __enter__(self) -> "Bar":
         if self.progress.console.is_jupyter and not self.progress.disable:
@@ -73,17 +58,13 @@ class Bar:
             self.progress.start()
         return self
 
-    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+    def __exit__(self, *_: object) -> None:
         (task,) = self.progress.tasks
         begun = task.total is not None
         self.progress.update(self.task, visible=begun)
         self.progress.stop()
         if self.cell is not None:
             self.cell.update(self.progress)
-        if self.place is not None and isinstance(error, KeyboardInterrupt):
-            raise RunStopped(
-                f"All finished generations are saved. Go on with: brns.resume({str(self.place)!r})"
-            ) from None
 
     def update(self, **fields: Any) -> None:
         """Show what is known by now, such as `advance=1`."""
@@ -96,11 +77,6 @@ class Bar:
         """Show a generation of all seeds: mean coverage, what is new, and all solutions so far."""
         rows, record = [each.row for each in saved], saved[0].record
         total, number = record.planned_generations, rows[0].generation
-        self.place = record.path if len(saved) == 1 else record.path.parent
-        if self.untold:
-            text = f"Kept in {self.place} until Python ends; give out= to keep it."
-            self.progress.console.print(text, soft_wrap=True)
-            self.untold = False
         (task,) = self.progress.tasks
         if not task.completed:  # speed is counted from the first on that came after compiling
             self.progress.reset(self.task, total=total, completed=number)
