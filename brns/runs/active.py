@@ -35,15 +35,14 @@ class SavedGeneration(NamedTuple):
 
 class ActiveRun:
     """A run that goes on to `total` generations, with its search as evaluations leave it; the
-    newest state that is stored is of generation `stored`, and the one before, which stays until
-    all seeds of a batch have that one, of `older`; -1 for none.
+    newest state that is stored is of generation `stored`, -1 for none.
     """
 
     def __init__(
         self, record: Record, search: NoveltySearch, state: SearchState, total: int, stored: int
     ):
         self.record, self.search, self.state = record, search, state
-        self.total, self.stored, self.older = total, stored, -1
+        self.total, self.stored = total, stored
         self.key = jax.random.key(record.seed)
         self.rows = Rows(record.behavior_space)
         self.past_rows: list[Row] = []
@@ -91,9 +90,7 @@ class ActiveRun:
                 for later in reversed(record.store.list_generations(kind)):
                     if later > number:
                         record.store.remove(kind, later)
-        for other in record.generations_with_states:
-            if other != number and other % record.checkpoint_every:
-                record.store.remove("states", other)
+        self.remove_temporary_states()
         record.metadata.generations = max(record.planned_generations, self.total)
         if number < self.total:
             for last in record.metadata.sessions[-1:]:
@@ -133,21 +130,21 @@ class ActiveRun:
 
     def checkpoint(self, state: SearchState) -> None:
         """Store the estimator's state, but for what it can count again, and have the disk confirm
-        all until now.
+        all until now. The state before it stays, until all seeds of a batch have this one.
         """
         record, number = self.record, int(state.generation)
         check_state_not_nan(number, state.estimator)
+        self.remove_temporary_states()
         record.store.sync_generations(range(self.stored + 1, number + 1))
         stored = compact_estimator_state(self.search, state.estimator)
         record.write("states", number, flatten_by_name(stored))
-        self.remove_older_state()
-        self.older, self.stored = self.stored, number
+        self.stored = number
 
-    def remove_older_state(self) -> None:
-        """Remove the state before the newest, where the stride does not keep it."""
-        if self.older % self.record.checkpoint_every and self.older != self.stored:
-            self.record.store.remove("states", self.older)
-        self.older = -1
+    def remove_temporary_states(self) -> None:
+        """Remove the states that the stride does not keep, but for the newest."""
+        for number in self.record.generations_with_states:
+            if number != self.stored and number % self.record.checkpoint_every:
+                self.record.store.remove("states", number)
 
     def end_session_and_record_changes(
         self, status: metadata.Status, reason: str, changed: Sequence[str]

@@ -265,7 +265,7 @@ def iterate_generations(
         for run in runs:
             with room:
                 if together:
-                    run.remove_older_state()
+                    run.remove_temporary_states()
                 run.end_session_and_record_changes(status, reason, changed)
 
 
