@@ -44,10 +44,6 @@ def list_run_or_child_runs(folder: Path) -> list[Path]:
         raise RecordError(f"{folder} cannot be read ({error.strerror}): {advice}") from error
 
 
-_LOCKED: set[str] = set()
-"""the files by which this process holds runs"""
-
-
 class Store:
     """A run's directory.
 
@@ -157,10 +153,10 @@ class Store:
         try:
             lock.acquire()
         except filelock.Timeout:
-            who = "another process"
-            if lock.lock_file in _LOCKED:
-                who = "a loop of this process that was left: close it (loop.close())"
-            raise RecordError(f"{self.path} is being written by {who}") from None
+            raise RecordError(
+                f"{self.path} is being written by another process, or by a loop of this process "
+                "that was left: close it (loop.close())"
+            ) from None
         except (OSError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno not in NO_LOCKS:
                 raise RecordError(
@@ -168,11 +164,9 @@ class Store:
                     "can write, and go on there"
                 ) from error
             locked = False
-        _LOCKED.add(lock.lock_file)
         try:
             yield locked
         finally:
-            _LOCKED.discard(lock.lock_file)
             lock.release()
 
     def is_running(self) -> bool:
