@@ -63,26 +63,18 @@ def fork(
     search = search or source.search
     before, after = source.experiment, part_to_json(search)
     changed = source.find_different_settings(search)
-    spaces = (source.behavior_space, search.task.behavior_space)
+    behaviors = (source.behavior_space, search.task.behavior_space)
+    length, space = source.read_generation_arrays(0)[GENOTYPE].shape[1], search.task.genotype_space
     fixed = [(name, before[name], after[name]) for name in SHARED]
-    fixed.append(("the space of behaviors", *map(part_to_json, spaces)))
+    fixed.append(("the space of behaviors", *map(part_to_json, behaviors)))
+    fixed.append(("the length of genotypes", length, space.dimension))
     for what, was, now in fixed:
         if was != now:
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
-    if generations is None and source.planned_generations <= at:
-        raise ValueError(
-            f"{run} was planned for {source.planned_generations} generations: say by generations= "
-            f"how many the fork shall have, from {at + 1} on"
-        )
     total = source.planned_generations if generations is None else generations
-    total = require_integer("generations", total, at + 1)
-    genes, length = search.task.genotype_space.dimension, state.population.genotype.shape[1]
-    if genes != length:
-        raise ValueError(
-            f"a fork cannot change the length of genotypes: {run} has {length}; got {genes}"
-        )
-    genotypes, space = np.asarray(state.population.genotype), search.task.genotype_space
+    total = require_integer("generations, by default those of the run,", total, at + 1)
+    genotypes = np.asarray(state.population.genotype)
     outside = ((genotypes < space.low) | (genotypes > space.high)).any(axis=1)
     if outside.any():
         raise ValueError(
