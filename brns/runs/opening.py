@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shlex
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -30,7 +30,6 @@ from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff
 from brns.settings.edits import diff_code_by_name, format_edits
 from brns.settings.outdated import EditWatch, discard_compiled_if_edited
-from brns.settings.sources import UserCode
 
 LOG = logging.getLogger("brns")
 DRAWING = (*PRNG_SETTINGS, "jax_default_prng_impl")
@@ -84,15 +83,8 @@ def reopen(
     locks: contextlib.ExitStack,
 ) -> list[ActiveRun]:
     """The runs in a directory, from the last state that all of them have."""
-    existing = records(path, search)
+    existing = records(path, search or records(path)[0].search)
     first = existing[0]
-    for record in existing:
-        if other := record.find_different_settings(first.search):
-            raise RecordError(
-                f"{record.path} was made by another experiment than {first.path}: "
-                f"{format_diff(other)}. Move it elsewhere"
-            )
-        record.search = first.search
     check_batch_seeds(path, existing)
     check_same_prng_settings(first)
     planned = first.planned_generations
@@ -176,12 +168,10 @@ def check_batch_seeds(path: Path, runs: Sequence[Record]) -> None:
                 f"{path} holds seed {run.seed} {len(same)} times, in {', '.join(same)}: move all "
                 "but one of them elsewhere"
             )
-    for run in runs:
         if not alone and not run.path.name.startswith("seed"):
             raise RecordError(
                 f"{path} is no run and no batch of seeds, and holds the run {run.path}: give that"
             )
-    for run in runs:
         together = run.metadata.batch_seeds
         strange = [other for other in runs if other.seed not in together]
         if strange or (alone and together != present):
@@ -229,7 +219,12 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
     old = runs[0].metadata.sources
     edited = diff_code_by_name(old, source, runs[0].metadata.changing)
     if edited and not accept:
-        raise RecordError(_describe_code_edits(runs[0], edited, source))
+        raise RecordError(
+            f"{runs[0].path} was made by other code of yours, and would be half of one experiment, "
+            f"half of another. What was edited:\n{format_edits(edited, source)}\n"
+            "Start anew in another place, or undo the edit; to go on all the same, "
+            "accept_edits=True (--accept-edits)"
+        )
     for run in runs if edited else ():
         before = {name: old.get(name, "") for name in edited}
         run.metadata.edits.append(Edit(after=after, before=before))
@@ -270,13 +265,3 @@ def _have_same_form(one: Any, other: Any) -> bool:
         return one.keys() == other.keys()
     kinds = int | float, str
     return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
-
-
-def _describe_code_edits(run: Record, edited: Mapping[str, str], source: UserCode) -> str:
-    """What was edited, where, and what to do."""
-    return (
-        f"{run.path} was made by other code of yours, and would be half of one experiment, "
-        f"half of another. What was edited:\n{format_edits(edited, source)}\n"
-        "Start anew in another place, or undo the edit; to go on all the same, "
-        "accept_edits=True (--accept-edits)"
-    )
