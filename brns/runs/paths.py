@@ -44,8 +44,6 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[i
 
 def resolve_output_folder(out: str | os.PathLike) -> Path:
     """The folder that a path means now; of a link what it points to."""
-    if not isinstance(out, str | os.PathLike) or "\0" in os.fspath(out):
-        raise ValueError(f"out must be a folder, as a text or a path; got {out!r:.80}")
     path = expand_home(out)
     path = Path(os.path.realpath(path)) if os.path.islink(path) else path
     if os.path.islink(path):
@@ -57,7 +55,7 @@ def expand_home(path: str | os.PathLike) -> Path:
     """The path, absolute and without a tilde; a `RecordError` where there is no such home, or no
     working directory any more.
     """
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         advice = ": take one of them, as in records[0]" if isinstance(path, list) else ""
         raise ValueError(f"a path must be a text, a path or a record; got {path!r:.80}{advice}")
     try:

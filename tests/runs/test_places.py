@@ -99,7 +99,7 @@ def test_a_link_to_itself_is_refused_before_anything_is_computed(tmp_path, monke
 
 def test_what_is_no_place_is_refused(tmp_path, unchecked):
     for place in (b"run", 5, "a\0b"):
-        with pytest.raises(ValueError, match="out must be a folder, as a text or a path; got"):
+        with pytest.raises(ValueError, match="must be a text, a path or a record; got"):
             brns.run(HOST, 1, out=place)
     (record,) = brns.run(HOST, 1, out=tmp_path / "run")
     inside = tmp_path / "run" / "more" / "inside"
