@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 from gymnasium import spaces
-from modules import Own, loaded
+from modules import Own, loaded, typed
 from searches import search
 from worlds import Identity
 
@@ -71,24 +71,41 @@ def reach(task, out=None, estimator=None):
     return float(np.abs(record.column("offspring.descriptor", [1])).max())
 
 
-@pytest.mark.parametrize("kind", [pytest.param("Host", marks=pytest.mark.slow), "Compiled"])
-def test_a_global_that_is_changed_holds_in_the_next_run(kind, own):
-    task = getattr(own, kind)()
+def test_a_global_that_is_changed_holds_in_the_next_run(own):
+    task = own.Compiled()
     before = reach(task)
     own.GAIN = 9.0
     assert reach(task) == pytest.approx(9 * before)
     own.GAIN = 1.0
-    assert reach(getattr(own, kind)()) == before
+    assert reach(own.Compiled()) == before
 
 
 @pytest.mark.slow
 def test_an_attribute_or_a_method_that_is_changed_holds_in_the_next_run(own):
-    task = own.Compiled()
+    """So does what is newly there or gone: a key, an attribute, a global that hides a builtin."""
+    text = """
+import types
+CFG, NS = {}, types.SimpleNamespace(other=1)
+class Task(Compiled):
+    def evaluate(self, genotypes, key):
+        gain = CFG.get("gain", 1.0) * getattr(NS, "gain", 1.0) * max(1.0, 0.5)
+        return brns.Evaluation(gain * self.gain * genotypes + self.bias)
+"""
+    exec(text, vars(own))
+    task = own.Task()
     before = reach(task)
     task.bias = 5.0
     assert reach(task) > 4 + before
-    task.bias, own.Compiled.gain = 0.0, 2.0
+    task.bias, own.Task.gain = 0.0, 2.0
     assert reach(task) == pytest.approx(2 * before)
+    own.Task.gain, own.CFG["gain"] = 1.0, 3.0
+    assert reach(task) == pytest.approx(3 * before)
+    del own.CFG["gain"]
+    assert reach(task) == before
+    own.NS.gain = 3.0
+    assert reach(task) == pytest.approx(3 * before)
+    own.max = min
+    assert reach(task) == pytest.approx(1.5 * before)
 
 
 def test_a_global_of_an_estimator_or_a_mutation_holds_in_the_next_run(own):
@@ -107,29 +124,6 @@ def test_a_global_of_an_estimator_or_a_mutation_holds_in_the_next_run(own):
     brns.check_mutation(own.Mutation(), own.Module().genotype_space)
     own.GAIN = 5.0
     brns.check_mutation(own.Mutation(), own.Module().genotype_space)  # that compiles it twice
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("base", ["collections.UserString", "collections.abc.Sequence", "object"])
-def test_objects_of_every_kind_are_remembered(base, own):
-    text = f"""
-import collections.abc
-class Word({base}):
-    data, size = "word", float("nan")
-    def __init__(self, *_):
-        self.length = 1.0
-    def __len__(self):
-        return 1
-    def __getitem__(self, i):
-        return [1.0][i]
-word = Word("word")
-def use(x):
-    return x * len(word)
-"""
-    module = {"__name__": "typed"}
-    exec(text, module)
-    task = Own(module["use"])
-    assert reach(task) == reach(task)
 
 
 def test_edits_that_are_accepted_hold_from_there_on(own, tmp_path):
@@ -164,30 +158,41 @@ SETTINGS = SimpleNamespace(speed=1.0)
 
 
 @pytest.mark.filterwarnings("ignore:.*Overriding environment")
-@pytest.mark.parametrize("of", [pytest.param("factory", marks=pytest.mark.slow), "id"])
+@pytest.mark.parametrize("of", [pytest.param("factory", marks=pytest.mark.slow), "id", "lambda"])
 def test_environments_are_made_anew_where_what_makes_them_was_changed(of, monkeypatch):
+    """By hand, in batches of any size, and in runs; but not where nothing was changed."""
     monkeypatch.setattr(SETTINGS, "speed", 1.0)
 
     def register(speed):
-        gymnasium.register("Speed-v0", entry_point=Speed, kwargs={"speed": speed})
+        entry = (lambda **_: Speed(speed)) if of == "lambda" else Speed
+        gymnasium.register("Speed-v0", entry_point=entry, kwargs={"speed": speed})
         SETTINGS.speed = speed
 
     register(1.0)
-    make = {"factory": lambda: Speed(SETTINGS.speed), "id": "Speed-v0"}[of]
+    make = (lambda: Speed(SETTINGS.speed)) if of == "factory" else "Speed-v0"
     task = brns.GymnasiumTask(make, steps=5)
+
+    def evaluate(number):
+        genotypes = task.genotype_space.uniform(jax.random.key(0), number)
+        return set(np.ravel(task.evaluate(genotypes, jax.random.key(0)).descriptor))
+
     try:
-        assert reach(task) == 5
-        register(9.0)
-        assert reach(task) == 45
-        # In a batch of more than there were before, too.
-        many = task.genotype_space.uniform(jax.random.key(0), 12)
-        assert set(np.ravel(task.evaluate(many, jax.random.key(0)).descriptor)) == {45.0}
+        for speed, number in ((1.0, 3), (2.0, 6), (1.0, 6)):
+            register(speed)
+            assert evaluate(number) == {5 * speed}
+            edits = count_process_edits()
+            register(speed) if of == "id" else None
+            evaluate(number)
+            assert count_process_edits() == edits
+        for speed in (9.0, 3.0):
+            register(speed)
+            assert reach(task) == 5 * speed
+        assert evaluate(12) == {15.0}
     finally:
         del gymnasium.registry["Speed-v0"]
 
 
-def test_an_edit_after_generations_by_hand_holds_in_a_run(tmp_path, monkeypatch):
-    own = loaded(tmp_path, "own_by_hand", CODE, monkeypatch)
+def test_an_edit_after_generations_by_hand_holds_in_a_run(own):
     by_hand = search(own.Module(), brns.PopulationKNN(k=2))
     key = jax.random.key(0)
     _, generation = by_hand.step(by_hand.init(key), key)
@@ -199,33 +204,6 @@ def test_an_edit_after_generations_by_hand_holds_in_a_run(tmp_path, monkeypatch)
     assert np.abs(generation.offspring.descriptor).max() == pytest.approx(2 * before)
 
 
-@pytest.mark.filterwarnings("ignore:.*Overriding environment")
-@pytest.mark.parametrize("of", ["factory", "id", "lambda"])
-def test_an_evaluation_by_hand_is_of_environments_of_today(of, monkeypatch):
-    monkeypatch.setattr(SETTINGS, "speed", 1.0)
-
-    def register(speed):
-        entry = (lambda **_: Speed(speed)) if of == "lambda" else Speed
-        gymnasium.register("Speed-v1", entry_point=entry, kwargs={"speed": speed})
-        SETTINGS.speed = speed
-
-    register(1.0)
-    make = (lambda: Speed(SETTINGS.speed)) if of == "factory" else "Speed-v1"
-    task = brns.GymnasiumTask(make, steps=5)
-    try:
-        for speed, number in ((1.0, 3), (2.0, 6), (1.0, 6)):
-            register(speed)
-            genotypes = task.genotype_space.uniform(jax.random.key(0), number)
-            descriptors = task.evaluate(genotypes, jax.random.key(0)).descriptor
-            assert set(np.ravel(descriptors)) == {5 * speed}
-            edits = count_process_edits()
-            register(speed) if of == "id" else None
-            task.evaluate(genotypes, jax.random.key(0))
-            assert count_process_edits() == edits
-    finally:
-        del gymnasium.registry["Speed-v1"]
-
-
 def test_an_edit_after_a_loop_was_left_is_no_side_effect(own, tmp_path):
     host = brns.NoveltySearch(own.Host(), brns.PopulationKNN(k=2), 8, 6)
     steps = brns.generations(host, 9, out=tmp_path / "run")
@@ -235,17 +213,6 @@ def test_an_edit_after_a_loop_was_left_is_no_side_effect(own, tmp_path):
     steps.close()
     with pytest.raises(brns.RecordError, match=r"own_between\.GAIN"):
         brns.resume(tmp_path / "run", search=host)
-
-
-def test_an_edit_after_an_evaluation_by_hand_holds_in_a_run(tmp_path, monkeypatch):
-    text = "SPEED = 1.0\ndef make():\n    return Speed(SPEED)\n"
-    module = loaded(tmp_path, "own_speed", text, monkeypatch)
-    module.Speed = Speed
-    task = brns.GymnasiumTask(module.make, steps=5)
-    genotypes = task.genotype_space.uniform(jax.random.key(0), 8)
-    assert set(np.ravel(task.evaluate(genotypes, jax.random.key(0)).descriptor)) == {5.0}
-    module.SPEED = 9.0
-    assert reach(task) == 45
 
 
 def test_workers_get_the_task_again_where_it_was_changed(own):
@@ -341,32 +308,6 @@ def test_tasks_in_turn_make_nothing_anew(own, monkeypatch):
     assert not cleared
 
 
-@pytest.mark.slow
-def test_what_is_newly_there_or_gone_holds(own):
-    """A key, an attribute, a global that hides a builtin."""
-    text = """
-import brns, equinox as eqx, types
-CFG, NS = {}, types.SimpleNamespace(other=1)
-class Task(eqx.Module):
-    genotype_space: brns.Box = brns.Box([-1.0] * 2, [1.0] * 2)
-    behavior_space: brns.Box = brns.Box([-9.0] * 2, [9.0] * 2)
-    traceable: bool = True
-    def evaluate(self, genotypes, key):
-        gain = CFG.get("gain", 1.0) * getattr(NS, "gain", 1.0) * max(1.0, 0.5)
-        return brns.Evaluation(gain * genotypes)
-"""
-    exec(text, vars(own))
-    before = reach(own.Task())
-    own.CFG["gain"] = 2.0
-    assert reach(own.Task()) == pytest.approx(2 * before)
-    del own.CFG["gain"]
-    assert reach(own.Task()) == before
-    own.NS.gain = 3.0
-    assert reach(own.Task()) == pytest.approx(3 * before)
-    own.max = min
-    assert reach(own.Task()) == pytest.approx(1.5 * before)
-
-
 def test_a_run_in_progress_is_not_half_of_another_experiment(own, tmp_path):
     steps = brns.generations(search(own.Module()), 9, out=tmp_path / "run")
     for _ in range(3):
@@ -434,19 +375,6 @@ def test_what_is_changed_between_steps_by_hand_holds_in_the_next(kind, own):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_left_makes_no_state_of_an_edit(own):
-    steps = brns.generations(search(own.Module()), 9)
-    before = reach(own.Module())
-    next(steps)
-    own.GAIN = 9.0
-    steps = brns.generations(search(own.Module()), 9)
-    next(steps)
-    own.GAIN = 3.0
-    assert reach(own.Module()) == pytest.approx(3 * before)
-    steps.close()
-
-
-@pytest.mark.slow
 def test_checks_and_comparisons_use_what_is_there_now(own, tmp_path):
     brns.check_estimator(own.Estimator())
     before = reach(own.Module())
@@ -462,10 +390,21 @@ def test_checks_and_comparisons_use_what_is_there_now(own, tmp_path):
     assert before > 0.5
 
 
-@pytest.mark.slow
-def test_many_and_unusual_objects_are_no_hindrance(own):
-    """Of 200 in a list each has settings; a description that raises is left out."""
-    text = """
+WORD = """
+import collections.abc
+class Word(BASE):
+    data, size = "word", float("nan")
+    def __init__(self, *_):
+        self.length = 1.0
+    def __len__(self):
+        return 1
+    def __getitem__(self, i):
+        return [1.0][i]
+word = Word("word")
+def use(x):
+    return x * len(word)
+"""
+BODIES = """
 import dataclasses
 @dataclasses.dataclass
 class Body:
@@ -486,6 +425,12 @@ TILES, LATE = [Tile(i) for i in range(200)], Late()
 def use(x):
     return x * len(BODY.children) * len(TILES) / 200 + 0 * bool(LATE)
 """
-    module = {"__name__": "typed"}
-    exec(text, module)
-    assert reach(Own(module["use"])) == reach(Own(module["use"]))
+BASES = ("collections.UserString", "collections.abc.Sequence", "object")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [*(WORD.replace("BASE", base) for base in BASES), BODIES])
+def test_many_and_unusual_objects_are_no_hindrance(text):
+    """Of 200 in a list each has settings; a description that raises is left out."""
+    use = typed(text)
+    assert reach(Own(use)) == reach(Own(use))
