@@ -74,7 +74,6 @@ class ActiveRun:
         """A run as it was in a generation, to go on from there. Nothing is changed; where a file is
         not there or damaged, a `RecordError`.
         """
-        record.keeps_in_memory = False  # however long the run gets
         run = cls(record, record.search, record.state(number), generations, stored=number)
         run._summarize_stored_generations()
         return run

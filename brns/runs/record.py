@@ -77,8 +77,7 @@ class Record:
         self.checkpoint_every = self.metadata.checkpoint_every
         self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
-        self._read: dict[int, dict[str, np.ndarray]] = {}  # of each generation, if it is to stay
-        self.keeps_in_memory = True  # what is read
+        self._read: dict[int, dict[str, np.ndarray]] = {}  # of each generation
         self.restored: tuple[Any, int, Any] = NOTHING  # a search, and its state read last
         self.warned_of_rounding = False  # of genotypes that are made again
         if search is not None:
@@ -403,15 +402,14 @@ class Record:
             table.append({"seed": self.seed, **row._asdict()})
         return pandas.DataFrame(table)
 
-    def read_generation_arrays(self, number: int, *tables: str) -> dict[str, np.ndarray]:
-        """What is stored of a generation, read once; of a run that goes on, each time."""
-        if not self.keeps_in_memory:
-            return self.arrays("generations", number, tables)
+    def read_generation_arrays(self, number: int) -> dict[str, np.ndarray]:
+        """What is stored of a generation, read once."""
         if number not in self._read:
             try:
                 self._read[number] = self.arrays("generations", number)
             except RecordError:
-                if number in (generations := self.generations):
+                generations = self.generations
+                if number in (*generations, *self.generations_with_states):
                     raise
                 raise RecordError(
                     f"{self.path} has no generation {number}; it has "

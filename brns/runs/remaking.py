@@ -134,7 +134,7 @@ def warn_unless_exact(record: Any) -> None:
     """
     numbers = record.generations[1:]
     some = numbers[:: max(len(numbers) // CHECKED, 1)]
-    lacking = [g for g in some if not record.read_generation_arrays(g, "stored")["stored"].all()]
+    lacking = [g for g in some if not record.read_generation_arrays(g)["stored"].all()]
     alike = {g: remake_and_compare(record, g)[1] for g in lacking}
     for like in ("other", "rounded"):
         if wrong := [g for g in lacking if alike[g] == like]:

@@ -34,8 +34,7 @@ def restore_estimator_state(record: Any, number: int, search: NoveltySearch) -> 
         whose, before, earlier = record.restored
         if whose is not search or before > number:
             _, before, earlier = NOTHING
-        numbers = range(before + 1, number + 1)
-        born = (_read_valid_offspring_descriptors(record, g) for g in numbers)
+        born = (_read_valid_offspring(record, g) for g in range(before + 1, number + 1))
         with use_float32():
             estimator = search.estimator.restore(estimator, born, earlier)
         # For who reads one state after another; nothing is held after the last.
@@ -44,7 +43,10 @@ def restore_estimator_state(record: Any, number: int, search: NoveltySearch) -> 
     return estimator
 
 
-def _read_valid_offspring_descriptors(record: Any, number: int) -> np.ndarray:
-    """The descriptors of a generation's offspring, without those who failed."""
-    offspring = record.read_generation_arrays(number, "offspring")["offspring"]
+def _read_valid_offspring(record: Any, number: int) -> np.ndarray:
+    """The descriptors of a generation's offspring, without those who failed.
+
+    They do not stay in memory, however long the run.
+    """
+    offspring = record.arrays("generations", number, ["offspring"])["offspring"]
     return offspring["descriptor"][~offspring["failed"]]

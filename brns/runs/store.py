@@ -23,8 +23,6 @@ REPAIR = (
     "state that is left"
 )
 OPEN = "ask its owner for the right to read it (chmod)"
-UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
-"""what a killed process may leave of its writing"""
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO, errno.EINVAL)
 """what file systems without locks answer"""
 
@@ -109,7 +107,7 @@ class Store:
 
     def remove_temporary_files(self) -> None:
         """Remove what a killed process left of its writing."""
-        for pattern in UNFINISHED:
+        for pattern in (".run.*.tmp.json", "*/.*.tmp.npz"):
             for file in self.path.glob(pattern):
                 file.unlink(missing_ok=True)
 

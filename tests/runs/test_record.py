@@ -81,10 +81,10 @@ def test_columns_are_stacked_over_generations(whole, unchecked):
 def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order, monkeypatch):
     counting = replace(HOST, estimator=brns.VisitCounts(grids=8))
     (record,) = brns.run(counting, 10, out=tmp_path / "run", checkpoint_every=3)
-    read, learned = [], states._read_valid_offspring_descriptors
+    read, learned = [], states._read_valid_offspring
     monkeypatch.setattr(
         states,
-        "_read_valid_offspring_descriptors",
+        "_read_valid_offspring",
         lambda *which: read.append(which) or learned(*which),
     )
     for number in order:
