@@ -262,13 +262,12 @@ def test_a_seed_of_another_experiment_in_a_batch_is_named(tmp_path):
 
 
 def test_a_refused_resume_changes_no_seed(tmp_path):
-    one = brns.NoveltySearch(Identity(), brns.PopulationKNN(k=2), 8, 6)
-    brns.run(one, 2, out=tmp_path / "run", seeds=2)
+    brns.run(HOST, 2, out=tmp_path / "run", seeds=2)
     damaged = tmp_path / "run/seed0001/states/000002.npz"
     damaged.write_bytes(damaged.read_bytes()[:100])
     before = (tmp_path / "run/seed0000/run.json").read_bytes()
     with pytest.raises(brns.RecordError, match="is damaged"):
-        brns.resume(tmp_path / "run", 3, search=one)
+        brns.resume(tmp_path / "run", 3, search=HOST)
     assert (tmp_path / "run/seed0000/run.json").read_bytes() == before
 
 

@@ -1,13 +1,17 @@
 """What evaluations change, such as a counter or a cache, is no edit of a user's own code."""
 
+from functools import partial
+
 import pytest
 from modules import Own, loaded, typed
-from searches import search
+from searches import search as make
 
 import brns
 from brns import RecordError
 from brns.runs.metadata import read_sources
 from brns.settings.edits import diff_code_by_name
+
+search = partial(make, estimator=brns.PopulationKNN(k=2))
 
 LAZY = """
 import functools
@@ -102,7 +106,7 @@ def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
     """By a helper in its argument, in a closure, in an object; here and in another process."""
 
     def made(text):
-        return search(Own(typed(text)), brns.PopulationKNN(k=2))
+        return search(Own(typed(text)))
 
     first, out = made(COUNTERS), tmp_path / "run"
     (record,) = brns.run(first, 1, out=out)
