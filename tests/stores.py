@@ -1,14 +1,11 @@
 """A run that is stored in dictionaries."""
 
-import contextlib
-import datetime
 from pathlib import Path
 
 import jax
 import numpy as np
 
 from brns.runs import metadata
-from brns.runs.files import RecordError
 from brns.runs.loop import iterate_generations
 from brns.runs.opening import save_founders_and_begin_runs
 from brns.runs.seeds import copy_to_host
@@ -35,8 +32,6 @@ class Memory(Store):
         return sorted(number for other, number in self.arrays if other == kind)
 
     def read(self, kind, number, seal, names=()):
-        if (kind, number) not in self.arrays:
-            raise RecordError(f"there are no {kind} {number}")
         written, arrays = self.arrays[kind, number]
         assert written == seal
         return {name: arrays[name] for name in names or arrays}
@@ -50,23 +45,8 @@ class Memory(Store):
     def remove(self, kind, number):
         self.arrays.pop((kind, number), None)
 
-    def remove_temporary_files(self):
-        pass
-
-    def read_rows(self):
-        return self.rows
-
     def write_rows(self, rows, mode="a"):
         self.rows = ([] if mode == "w" else self.rows) + [*rows]
-
-    def last_saved_at(self):
-        return datetime.datetime.now(datetime.UTC)
-
-    def lock(self):
-        return contextlib.nullcontext(True)
-
-    def is_running(self):
-        return False
 
 
 def run_in_memory(search, generations, seeds, checkpoint_every=1):
