@@ -75,8 +75,8 @@ class Bar:
 
     def show(self, saved: Sequence[Any]) -> None:
         """Show a generation of all seeds: mean coverage, what is new, and all solutions so far."""
-        rows, record = [each.row for each in saved], saved[0].record
-        total, number = record.planned_generations, rows[0].generation
+        rows = [each.row for each in saved]
+        total, number = saved[0].record.planned_generations, rows[0].generation
         (task,) = self.progress.tasks
         if not task.completed:  # speed is counted from the first on that came after compiling
             self.progress.reset(self.task, total=total, completed=number)
