@@ -31,7 +31,6 @@ from brns.tasks.cpu import count_cores
 from brns.tasks.sharded import Sharded
 
 Step = tuple[SearchState, Generation]
-SeedBatch = tuple[SearchState, Key[Array, "..."]]
 
 AHEAD = 2
 """generations that a seed with workers may be ahead,
@@ -66,63 +65,60 @@ def compute_generations(
     batches: int,
 ) -> Generator[list[Step], None, None]:
     """The next `count` generations: each seed's state and generation, with arrays on the host."""
-    single = list(zip(states, keys, strict=True))
 
     def step(state: SearchState, key: Key[Array, ""]) -> Step:
         with search_is_evaluating():
             return search.step(state, key)
 
+    runs = [_iterate_generations(step, *each) for each in zip(states, keys, strict=True)]
     if not search.task.traceable and has_workers(search.task):
         task: Any = search.task
-        yield from _compute_generations_ahead(step, single, count, AHEAD, task.close)
+        yield from _compute_generations_ahead(runs, count, AHEAD, task.close)
     elif not search.task.traceable:
         for _ in range(count):
-            after = [step(state, key) for state, key in zip(states, keys, strict=True)]
-            states = [state for state, _ in after]
-            yield copy_to_host(after)
+            yield copy_to_host([next(run) for run in runs])
     elif len(keys) == 1:
-        yield from _compute_generations_ahead(step, single, count)
+        yield from _compute_generations_ahead(runs, count)
     else:
         parts = slice_seeds_into_batches(len(keys), batches)
         begun = [(stack_trees(states[part]), jnp.stack(keys[part])) for part in parts]
         if len(begun) > 1:
             pairs = zip(begun, itertools.cycle(jax.local_devices()), strict=False)
             begun = [jax.device_put(batch, device) for batch, device in pairs]
-        for after in _compute_generations_ahead(partial(_step_batch, search), begun, count):
+        runs = [_iterate_generations(partial(_step_batch, search), *batch) for batch in begun]
+        for after in _compute_generations_ahead(runs, count):
             yield [take_rows(batch, i) for batch in after for i in range(len(batch[0].generation))]
 
 
+def _iterate_generations(
+    step: Callable[..., Step], state: SearchState, keys: Key[Array, "..."]
+) -> Iterator[Step]:
+    """A seed's or a batch's generations, one after another."""
+    while True:
+        state, generation = step(state, keys)
+        yield state, generation
+
+
 def _compute_generations_ahead(
-    step: Callable[..., Step],
-    batches: list[SeedBatch],
+    runs: list[Iterator[Step]],
     generations: int,
     ahead: int = 1,
     cancel: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
-    """Each batch's generations, computed ahead by a thread of its own.
+    """The next generations of each run, computed ahead by a thread of its own.
 
     `cancel` ends the evaluations that go on where not all generations were asked for.
     """
-
-    def step_batch_from_future(before: Future[Step], keys: Key[Array, "..."]) -> Step:
-        return step(before.result()[0], keys)
-
     # On a CPU JAX computes in turn what one thread begins,
     # and may compute at once where it would else only begin.
-    threads = [ThreadPoolExecutor(1) for _ in batches]
-    newest: list[Future] = [
-        thread.submit(lambda batch: batch, batch)
-        for thread, batch in zip(threads, batches, strict=True)
-    ]
+    threads = [ThreadPoolExecutor(1) for _ in runs]
+    newest: list[Future[Step]] = []
     begun: deque[list[Future[Step]]] = deque()
     try:
         for number in range(generations + ahead):
             if number < generations:
-                further = zip(threads, newest, batches, strict=True)
-                newest = [
-                    thread.submit(step_batch_from_future, before, keys)
-                    for thread, before, (_, keys) in further
-                ]
+                pairs = zip(threads, runs, strict=True)
+                newest = [thread.submit(run.__next__) for thread, run in pairs]
                 begun.append(newest)
             if number >= ahead:
                 yield copy_to_host([future.result() for future in begun.popleft()])
