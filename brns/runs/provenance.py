@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from brns.search import NoveltySearch
 from brns.settings.sources import UserCode
 from brns.tasks.chunked import unwrap_task
@@ -32,8 +34,6 @@ def collect_provenance() -> dict[str, Any]:
     """The command, commit, machine, device and versions of this process, and in `xla_flags` JAX's
     unusual settings too, which change rounding and random numbers.
     """
-    import jax
-
     unusual = [
         f"{name}={getattr(jax.config, name)}"
         for name, usual in JAX_DEFAULTS.items()
@@ -80,8 +80,6 @@ def find_brns_commit_or_version() -> str:
 
 def describe_device() -> str:
     """What JAX computes on, such as `cpu` or `gpu (NVIDIA H200)`."""
-    import jax
-
     first = jax.devices()[0]
     kind = "" if first.device_kind == first.platform else f" ({first.device_kind})"
     return first.platform + kind
