@@ -422,9 +422,7 @@ class Records(list[Record]):
     """A list of records that a notebook shows as a table."""
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(Record, name):
-            raise AttributeError(f"a list of runs has no {name}: take one, as in records[0].{name}")
-        raise AttributeError(f"a list of runs has no {name}")
+        raise AttributeError(f"a list of runs has no {name}: take one, as in records[0].{name}")
 
     def _repr_html_(self) -> str:
         return _to_html(self)
