@@ -6,13 +6,12 @@ import json
 import os
 
 import pytest
-from files import bits, rewrite
+from files import rewrite
 from searches import HOST
 
 import brns
-from brns import Record, RecordError
+from brns import Record
 from brns.cli.listing import summarize_runs
-from brns.runs.store import Store
 
 
 def test_a_service_without_output_runs(tmp_path, monkeypatch):
@@ -88,19 +87,3 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
     again -= datetime.datetime.fromisoformat(second.began)
     assert record.seconds == pytest.approx(60 + again.total_seconds(), abs=1e-3)
     assert summarize_runs(record.path)[0].seconds == pytest.approx(record.seconds)
-
-
-def test_a_run_that_cannot_be_saved_raises_that_error_and_no_other(tmp_path, monkeypatch):
-    steps = brns.generations(HOST, 3, out=tmp_path / "run")
-    next(steps)
-    before = bits(tmp_path / "run")
-
-    def full(*_):
-        raise RecordError("no room")
-
-    monkeypatch.setattr(Store, "write", full)
-    monkeypatch.setattr(Store, "write_run_json_bytes", full)
-    with pytest.raises(RecordError, match="no room"):
-        next(steps)
-    assert bits(tmp_path / "run") == before
-    assert Record(tmp_path / "run").status == "interrupted"
