@@ -210,23 +210,24 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("kind", "settings", "message"),
     [
-        ({"chunk": 0}, "chunk must be at least 1, or None; got 0"),
-        ({"chunk": 2.5}, r"chunk: Input should be a valid integer; got 2\.5"),
-        ({"timeout": 0}, r"timeout must be seconds above 0, .* or None; got 0"),
-        ({"timeout": float("inf")}, "or None; got inf"),
-        ({"failures": 1.0}, "share of a batch that may fail"),
-        ({"executor": ThreadPoolExecutor}, "must be an executor, with submit, or None"),
-        ({"workers": 0}, "workers must be a whole number from 1 on; got 0"),
-        ({"workers": 1.5}, r"workers must be a whole number from 1 on; got 1\.5"),
-        ({"workers": 1, "log": "nowhere/log"}, "log must be a file in a folder that is there"),
-        ({"workers": 1, "log": "/"}, "log must be a file .* got '/'"),
+        (Chunked, {"chunk": 0}, "chunk must be at least 1, or None; got 0"),
+        (Chunked, {"chunk": 2.5}, r"chunk: Input should be a valid integer; got 2\.5"),
+        (Chunked, {"timeout": 0}, r"timeout must be seconds above 0, .* or None; got 0"),
+        (Chunked, {"timeout": float("inf")}, "or None; got inf"),
+        (Chunked, {"failures": 1.0}, "share of a batch that may fail"),
+        (Chunked, {"executor": ThreadPoolExecutor}, "must be an executor, with submit, or None"),
+        (Processes, {"workers": 0}, "workers must be a whole number from 1 on; got 0"),
+        (Processes, {"workers": 1.5}, r"workers must be a whole number from 1 on; got 1\.5"),
+        (Processes, {"log": "nowhere/log"}, "log must be a file in a folder that is there"),
+        (Processes, {"log": "/"}, "log must be a file .* got '/'"),
+        (Dask, {"address": object()}, "cluster.scheduler_address; got <object"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings, message, unchecked):
+def test_settings_that_cannot_be_are_refused(kind, settings, message, unchecked):
     with pytest.raises(ValueError, match=message):
-        (Processes if "workers" in settings else Chunked)(HostIdentity(), **settings)
+        kind(HostIdentity(), **settings)
 
 
 def test_a_task_in_chunks_is_not_cut_again():
@@ -312,48 +313,40 @@ class Weighty(HostIdentity):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork")
-def test_an_executor_that_forks_is_refused_and_one_that_hangs_is_not_waited_for(monkeypatch):
+def test_an_executor_that_forks_is_refused():
     fork = multiprocessing.get_context("fork")
     with (
         ProcessPoolExecutor(1, mp_context=fork) as executor,
         pytest.raises(EvaluationError, match=r"forks.*spawn"),
     ):
         Chunked(HostIdentity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
-    monkeypatch.setattr("brns.tasks.chunked.START", 0.0)
-    with ThreadPoolExecutor(1) as executor:
-        slow = Chunked(Slow(), executor=executor, timeout=0.2)
-        with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
-            slow.evaluate(GENOTYPES, KEY)
 
 
-def test_the_first_chunk_alone_may_wait_for_its_worker_to_start():
-    """Later ones have `timeout` alone, whatever generation they are of."""
+def test_an_executor_that_hangs_is_not_waited_for_but_until_its_worker_has_started():
+    """The first chunk alone may start one: later ones have `timeout`, whatever generation they are
+    of.
+    """
     with ThreadPoolExecutor(2) as executor:
         task = Chunked(Slow(), executor=executor, timeout=0.2, chunk=len(GENOTYPES))
         task.evaluate(GENOTYPES, KEY)
-        with pytest.raises(EvaluationError, match="no chunk was evaluated for timeout="):
+        with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
             task.evaluate(GENOTYPES, KEY)
 
 
-def test_an_executor_that_gives_no_future_is_refused():
-    class Direct(Executor):
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a result", "must give a concurrent.futures.Future; got a builtins.str"),
+        (Future(), "one future for two chunks"),  # the second's results would be zeros in silence
+    ],
+)
+def test_an_executor_that_gives_no_future_of_its_own_for_a_chunk_is_refused(given, message):
+    class Wrong(Executor):
         def submit(self, function, *arguments):
-            return function(*arguments)
+            return given
 
-    with pytest.raises(EvaluationError, match=r"must give a concurrent.futures.Future; got a"):
-        Chunked(HostIdentity(), executor=Direct()).evaluate(GENOTYPES, KEY)
-
-
-def test_an_executor_that_gives_one_future_for_two_chunks_is_refused():
-    """The second would stay without a result, and be zeros in silence."""
-
-    class Once(Executor):
-        def submit(self, function, *arguments):
-            self.future = getattr(self, "future", Future())
-            return self.future
-
-    with pytest.raises(EvaluationError, match="one future for two chunks"):
-        Chunked(HostIdentity(), executor=Once()).evaluate(GENOTYPES, KEY)
+    with pytest.raises(EvaluationError, match=message):
+        Chunked(HostIdentity(), executor=Wrong()).evaluate(GENOTYPES, KEY)
 
 
 @pytest.mark.parametrize("rows", [slice(1), jnp.array([0, 1, 2, 3, 0])])
@@ -403,11 +396,6 @@ def test_without_the_extra_dask_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"brns\[dask\]"):
         Dask(HostIdentity(), "tcp://10.0.0.1:8786").evaluate(GENOTYPES, KEY)
-
-
-def test_a_client_is_no_address(unchecked):
-    with pytest.raises(ValueError, match=r"cluster.scheduler_address; got <object"):
-        Dask(HostIdentity(), object())
 
 
 def test_an_error_of_a_cluster_says_what_to_do():
