@@ -26,6 +26,7 @@ from gymnasium import spaces  # noqa: E402
 from gymnasium.wrappers import OrderEnforcing  # noqa: E402
 
 KEY = jax.random.key(0)
+PLACE = np.zeros(1)
 
 
 class Corridor(gymnasium.Env):
@@ -91,14 +92,19 @@ def test_an_episode_is_that_of_the_seed_or_of_the_generation():
     assert one[0] != other[0]
 
 
-class Halving(Corridor):
-    """The corridor that changes the action in place, and says so in its info."""
+class Living(Corridor):
+    """The corridor that goes on with what it gave and got: its place, a list and the action."""
+
+    def reset(self, *, seed=None, options=None):
+        self.place, self.taken = super().reset(seed=seed)[0], []
+        return self.place, {"taken": self.taken}
 
     def step(self, action):
-        observation, *middle, info = super().step(action)
+        self.place += action
+        self.taken.append(action.copy())
         action *= 0.5
-        self.seen = [*getattr(self, "seen", []), observation]
-        return observation, *middle, info | {"so far": (action, {"x": self.x})}
+        infos = {"taken": self.taken, "so far": (action, {})}
+        return self.place, 1.0, self.place[0] >= 3, False, infos
 
 
 class Erasing:
@@ -132,11 +138,12 @@ def test_infos_are_copied_whatever_they_are_made_of():
 
 @pytest.mark.parametrize("vector", [False, True])
 def test_what_is_written_down_is_not_changed_later(vector):
-    make_env = lambda n: gymnasium.vector.SyncVectorEnv([Halving] * n)  # noqa: E731
-    task = corridor(make_env=make_env if vector else Halving, vector=vector, policy=Erasing())
+    make_env = lambda n: gymnasium.vector.SyncVectorEnv([Living] * n)  # noqa: E731
+    task = corridor(make_env=make_env if vector else Living, vector=vector, policy=Erasing())
     (episode,) = task.episodes(np.zeros((1, 1), np.float32))
     assert episode.actions.ravel().tolist() == [1, 1, 1]
     assert episode.observations.ravel().tolist() == [0, 1, 2, 3]
+    assert [len(info["taken"]) for info in episode.infos] == [0, 1, 2, 3]
 
 
 class Talking(Corridor):
@@ -246,22 +253,14 @@ def test_a_policy_of_ones_own_may_remember_within_an_episode():
 
 
 class Noting(Corridor):
-    """The corridor with other actions, which it notes in its infos as a live list."""
+    """The corridor with other actions, which it notes in its infos."""
 
     def __init__(self, action_space):
         self.action_space = action_space
 
-    def reset(self, *, seed=None):
-        super().reset()
-        self.live = np.zeros(1)
-        self.taken = []
-        return self.live, {"taken": self.taken}
-
     def step(self, action):
-        self.live += 0.25
         assert self.action_space.contains(action)
-        self.taken.append(np.array(action))
-        return self.live, np.array([1.0]), False, False, {"taken": self.taken}
+        return PLACE, np.array([1.0]), False, False, {"taken": np.array(action)}
 
 
 def taken(space, outputs, squashed=True):
@@ -273,7 +272,7 @@ def taken(space, outputs, squashed=True):
     )
     biases = np.arctanh(outputs * (1 - 1e-9)) if squashed else outputs
     rows = np.concatenate([np.zeros_like(outputs), biases], axis=1)
-    return np.array([episode.infos[1]["taken"][0] for episode in task.episodes(rows)])
+    return np.array([episode.infos[1]["taken"] for episode in task.episodes(rows)])
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 2), (-3, 3), (250, 255)])
@@ -283,14 +282,17 @@ def test_every_whole_number_of_a_box_has_an_equal_share_of_the_outputs(low, high
     outputs = np.linspace(-1, 1, 60 * n + 1)[:-1, None] + 1 / (60 * n)
     actions = taken(spaces.Box(low, high, (1,), np.int64), outputs).ravel()
     assert actions.tolist() == np.repeat(np.arange(low, high + 1), 60).tolist()
+    rounded = taken(spaces.Box(low, high, (1,), np.int64), low + np.array([[0.6], [-9]]), False)
+    assert rounded.ravel().tolist() == [low + 1, low]
+
+
+def test_wide_and_open_boxes_of_actions():
     half = taken(spaces.Box(0, 4 * 10**9, (1,), np.int64), np.array([[0.0]]))
     assert half == 2 * 10**9
     endless = spaces.Box(-(2**31), 2**31 - 1, (1,), np.int32)
     assert taken(endless, np.array([[-0.9], [0.9]])).ravel().tolist() == [-1, 1]
     positive = taken(spaces.Box(0, np.inf, (1,)), np.array([[-0.5], [0.5]]))
     assert positive.ravel().tolist() == pytest.approx([0.5, 1.5])
-    rounded = taken(spaces.Box(low, high, (1,), np.int64), low + np.array([[0.6], [-9]]), False)
-    assert rounded.ravel().tolist() == [low + 1, low]
 
 
 def test_several_discrete_and_binary_actions():
@@ -305,16 +307,9 @@ def test_several_discrete_and_binary_actions():
     task = corridor(make_env=partial(Noting, several), policy=FeedForward((1, 5)))
     (episode,) = task.episodes(np.concatenate([np.zeros(5), outputs[0]])[None])
     assert Statistic(of="actions")(episode).tolist() == [0, 0, 1, 0, 1]
+    assert episode.rewards.tolist() == [1] * 5
     with pytest.raises(ValueError, match="a policy of your own"):
         taken(spaces.Text(3), outputs)
-
-
-def test_what_an_environment_goes_on_with_is_copied():
-    task = corridor(make_env=partial(Noting, spaces.Discrete(2)), policy=FeedForward((1, 2)))
-    (episode,) = task.episodes(np.zeros((1, 4)))
-    assert episode.observations.ravel().tolist() == [0, 0.25, 0.5, 0.75, 1, 1.25]
-    assert [len(info["taken"]) for info in episode.infos] == [0, 1, 2, 3, 4, 5]
-    assert episode.rewards.tolist() == [1] * 5
 
 
 class Drawn(Corridor):
@@ -399,7 +394,6 @@ class Odd(Corridor):
 
 
 LINE = Corridor.observation_space
-PLACE = np.zeros(1)
 OLD = type("MultiBinary", (), {"__module__": "gym.spaces", "__repr__": lambda s: "MultiBinary(3)"})
 SAYING = spaces.Dict({"p": LINE, "say": spaces.Sequence(LINE)})
 MADE, LENGTHS = Corridor(), iter((1, 2))
@@ -499,7 +493,7 @@ def test_a_copy_with_another_environment_makes_its_own():
         ({"make_env": "Flappy-v0"}, "'package:Flappy-v0'"),
         ({"make_env": "no_such_package:Flappy-v0"}, "Install no_such_package"),
         ({"make_env": "json:Flappy-v0"}, "Importing json registers none"),
-        ({"make_env": lambda: Corridor}, "got the class Corridor"),
+        ({"make_env": lambda: Corridor}, "must make a Gymnasium environment; got <class "),
         ({"make_env": 3}, "make_env: Input should be callable; .* got 3"),
         ({"policy": (3, 1)}, r"policy must have genotype_space, actor, .* got \(3, 1\)"),
         ({"make_env": lambda: MADE}, "must make a new environment each time"),

@@ -101,9 +101,7 @@ def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
         env = make_env()
         if isinstance(env, VectorEnv):
             raise ValueError("make_env made a vector environment: give vector=True too")
-        if isinstance(env, type):
-            raise ValueError(f"make_env must make an environment; got the class {env.__name__}")
-        if not hasattr(env, "observation_space"):
+        if isinstance(env, type) or not hasattr(env, "observation_space"):
             raise ValueError(f"make_env must make a Gymnasium environment; got {env!r:.80}")
         return env
     try:

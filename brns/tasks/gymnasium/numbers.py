@@ -17,9 +17,7 @@ UNBOUNDED = 1e9
 def as_numbers_of_worlds(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
     """What n worlds gave, such as rewards, which may be arrays of one number."""
     with contextlib.suppress(TypeError, ValueError):
-        array = np.array(values)
-        if array.dtype.kind in "biuf":
-            return array.astype(float).reshape(n)
+        return as_real_numbers(name, values).astype(float).reshape(n)
     advice = ""
     if name == "reward" and n == 1:
         advice = ". Let make_env make one of several by a wrapper, such as mo_gymnasium's"

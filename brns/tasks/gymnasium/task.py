@@ -31,7 +31,7 @@ from brns.tasks.gymnasium.environments import (
     reset_environment,
     step_environment,
 )
-from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, select_info
+from brns.tasks.gymnasium.episode import Diary, Episode, select_info
 from brns.tasks.gymnasium.numbers import (
     as_numbers_of_worlds,
     as_real_numbers,
@@ -253,7 +253,7 @@ class GymnasiumTask(eqx.Module):
         plain = isinstance(worlds.single_observation_space, spaces.Box)
         flat = make_flatten_to_one_dimension(worlds.single_observation_space, n if plain else 1)
 
-        seen, rewards, actions, infos = [], [], [], []
+        diaries, living = [Diary() for _ in range(n)], np.ones(n, bool)
 
         def record_and_flatten_observation(observation: Any, info: Any) -> np.ndarray:
             if plain:
@@ -261,8 +261,9 @@ class GymnasiumTask(eqx.Module):
             else:
                 rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
             watch = self.watch
-            seen.append(rows if watch is None else call_observer(watch, worlds).reshape(n, -1))
-            infos.append(copy_info(info))
+            seen = rows if watch is None else call_observer(watch, worlds).reshape(n, -1)
+            for i in np.flatnonzero(living).tolist():
+                diaries[i].add_step(seen[i], select_info(i, n, info))
             return rows
 
         gymnasiums = isinstance(worlds.unwrapped, AsyncVectorEnv | SyncVectorEnv)
@@ -274,32 +275,22 @@ class GymnasiumTask(eqx.Module):
                 "behavior must not depend on its row; got different observations. Begin them alike "
                 "in a wrapper, or give a make_env that makes a single environment"
             )
-        lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
             action = act(rows.copy())
-            actions.append(deepcopy(action))
-            observation, reward, ended, truncated, info = step_environment(worlds, action)
+            actions = list(iterate(worlds.action_space, deepcopy(action)))
+            observation, reward, terminated, truncated, info = step_environment(worlds, action)
             rows = record_and_flatten_observation(observation, info)
-            rewards.append(as_numbers_of_worlds("reward", reward, n))
-            ended = as_numbers_of_worlds("terminated", ended, n).astype(bool)
+            rewards = as_numbers_of_worlds("reward", reward, n)
+            terminated = as_numbers_of_worlds("terminated", terminated, n).astype(bool)
             truncated = as_numbers_of_worlds("truncated", truncated, n).astype(bool)
-            lengths += living
-            terminated |= living & ended
-            living &= ~(ended | truncated)
+            for i in np.flatnonzero(living).tolist():
+                diaries[i].actions.append(actions[i])
+                diaries[i].rewards.append(rewards[i])
+                diaries[i].terminated = bool(terminated[i])
+            living &= ~(terminated | truncated)
             if not living.any():
                 break
-        taken = [list(iterate(worlds.action_space, action)) for action in actions]
-        episodes = []
-        for i, t in enumerate(lengths.tolist()):
-            diary = Diary(
-                [rows[i] for rows in seen[: t + 1]],
-                [reward[i] for reward in rewards[:t]],
-                [action[i] for action in taken[:t]],
-                [select_info(i, n, info) for info in infos[: t + 1]],
-                bool(terminated[i]),
-            )
-            episodes.append(diary.make_episode(worlds.single_action_space))
-        return episodes
+        return [diary.make_episode(worlds.single_action_space) for diary in diaries]
 
     def _get_environment_by_index_or_size(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
