@@ -265,39 +265,31 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
     assert (steps[0] != steps[1]).all()
 
 
+def act_natively(env, outputs):
+    """The environment's own actions, in a program that is compiled."""
+    return jax.jit(jax.vmap(lambda action: env._to_native(action)))(jnp.array(outputs))
+
+
 def test_each_integer_action_is_as_likely_as_the_next():
     spec = SimpleNamespace(minimum=-1, maximum=np.array([2]), shape=(1,), dtype=np.int32)
     env = TimeStepEnv(SimpleNamespace(action_spec=spec))
-    outputs = jnp.linspace(-1.0, 1.0, 4001)[:, None]
-    counts = np.bincount(jax.vmap(env._to_native)(outputs)[:, 0] + 1) / 4001
-    assert_allclose(counts, 0.25, atol=1e-3)
+    actions = act_natively(env, np.linspace(-1.0, 1.0, 4001)[:, None])
+    assert_allclose(np.bincount(actions[:, 0] + 1) / 4001, 0.25, atol=1e-3)
 
 
-def test_an_action_with_one_bound_lies_within_two_of_it():
-    spec = SimpleNamespace(minimum=0.0, maximum=np.inf, shape=(2,), dtype=np.float32)
-    env = TimeStepEnv(SimpleNamespace(action_spec=spec))
-    assert_allclose(env._to_native(jnp.array([-0.5, 0.5])), [0.5, 1.5])
+def two(**settings):
+    """A space of two actions."""
+    return SimpleNamespace(shape=(2,), dtype=jnp.float32, **settings)
 
 
-class Bounded(Keyed):
-    """Of which the bounds are made by JAX when they are asked for."""
-
-    def action_space(self, params):
-        return SimpleNamespace(low=-params["most"], high=params["most"], **vars(self.space))
-
-
-def test_bounds_and_numbers_of_actions_may_be_arrays_of_jax():
-    space = SimpleNamespace(shape=(2,), dtype=jnp.float32)
-    env = ParamsEnv(Bounded(space), {"wind": 0.0, "most": jnp.float32(4.0)})
-    assert jax.jit(lambda action: env._to_native(action))(jnp.array([-1.0, 0.5])).tolist() == [
-        -4.0,
-        2.0,
-    ]
-
-    def make_spec():
-        return SimpleNamespace(num_values=jnp.full(2, 3), shape=(2,))
-
-    env = TimeStepEnv(SimpleNamespace(action_spec=make_spec))
-    assert jax.jit(lambda action: env._to_native(action))(
-        jnp.array([1.0, 0, 0, 0, 0, 1])
-    ).tolist() == [0, 2]
+@pytest.mark.parametrize(
+    ("make_space", "outputs", "action"),
+    [
+        (lambda: two(minimum=0.0, maximum=np.inf), [-0.5, 0.5], [0.5, 1.5]),  # within 2 of a bound
+        (lambda: two(low=-jnp.float32(4), high=jnp.float32(4)), [-1.0, 0.5], [-4, 2]),
+        (lambda: two(num_values=jnp.full(2, 3)), [1.0, 0, 0, 0, 0, 1], [0, 2]),
+    ],
+)
+def test_bounds_may_be_open_and_made_by_jax_when_they_are_asked_for(make_space, outputs, action):
+    env = TimeStepEnv(SimpleNamespace(action_spec=make_space))
+    assert_allclose(act_natively(env, [outputs])[0], action)
