@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
 from brns.checks.generations import check_structure
 from brns.checks.parts import LIMIT, check_no_strict_jax_modes, check_part
@@ -260,9 +260,7 @@ def _as_population_with_padding_failed(rows: Any, numbers: Int[Array, "3"]) -> P
     return population._replace(failed=jnp.arange(len(rows)) >= number)
 
 
-@eqx.filter_jit
-def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
-    return init_state(estimator, space, key)
+_init = eqx.filter_jit(init_state)
 
 
 @eqx.filter_jit

@@ -61,9 +61,7 @@ class Sharded(Wrapper):
             )
         first = jax.devices()[:many]
         self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=first)
-        arrays, rest = eqx.partition(task, eqx.is_array)
-        everywhere = NamedSharding(self.mesh, PartitionSpec())
-        self.task = eqx.combine(jax.device_put(arrays, everywhere), rest)
+        self.task = eqx.filter_shard(task, NamedSharding(self.mesh, PartitionSpec()))
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The task's own evaluation, on all devices; see `Task.evaluate`."""
