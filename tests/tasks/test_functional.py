@@ -9,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import search
 
-import brns
 from brns import Box, FeedForward, JaxEnvironmentTask, ParamsEnv, Statistic, TimeStepEnv, check_task
 from brns.settings.description import part_to_json
+from brns.settings.sources import UserCode
 
 KEY = jax.random.key(0)
 SPACE = Box([-10.0] * 2, [10.0] * 2)
@@ -145,13 +144,12 @@ class Forgetful(Corridor):
         return super().step(state, action)
 
 
-def test_what_jax_leaves_in_an_environment_is_no_setting(tmp_path):
-    first, again = (
-        search(JaxEnvironmentTask(Forgetful(), 6, SPACE), brns.PopulationKNN(k=2)) for _ in range(2)
-    )
-    check_task(first.task)
-    brns.run(first, 1, out=tmp_path / "run")
-    assert brns.resume(tmp_path / "run", 2, search=again)[0].last_generation == 2
+def test_what_jax_leaves_in_an_environment_is_no_setting():
+    first, again = (JaxEnvironmentTask(Forgetful(), 6, SPACE) for _ in range(2))
+    first.evaluate(first.genotype_space.uniform(KEY, 2), KEY)
+    assert "Tracer" in str(first.env.log)
+    assert part_to_json(first) == part_to_json(again)
+    assert UserCode(first).texts == UserCode(again).texts
 
 
 @dataclasses.dataclass
