@@ -3,13 +3,14 @@
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import equinox as eqx
 import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import Distance
+from searches import ESTIMATOR, Distance
 
 import brns
 from brns import Box, Novelty
@@ -113,7 +114,7 @@ def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
 
 
 def test_a_network_that_learned_what_is_too_far_says_so():
-    novelty = Novelty(brns.BehaviorRecognition(), SPACE)
+    novelty = Novelty(ESTIMATOR, SPACE)
     novelty.learn([[0.0, 0.0]] * 40 + [[1e11, 1e11]])
     with pytest.raises(ValueError, match=r"1 of 1 behaviors a novelty of NaN.*too far"):
         novelty.score([[0.5, 0.5]])
@@ -183,7 +184,7 @@ def test_padding_is_neither_learned_nor_a_neighbour():
     rows = np.random.default_rng(1).uniform(-1, 1, (17, 2))
     errors = []
     for learn_from in ("survivors", "offspring"):
-        novelty = Novelty(brns.BehaviorRecognition(learn_from=learn_from), SPACE)
+        novelty = Novelty(replace(ESTIMATOR, learn_from=learn_from), SPACE)
         for _ in range(5):
             novelty.learn(rows)
         errors.append(novelty.score(rows))
