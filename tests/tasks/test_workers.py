@@ -91,26 +91,22 @@ class Slow(HostIdentity):
 
 
 def test_a_task_that_is_too_quick_for_workers_is_told_once(shared, capsys, monkeypatch):
-    class Quick(HostIdentity): ...
+    """A class that nobody can import goes along with what it uses."""
+    middle = 300
+
+    class Quick(HostIdentity):
+        def evaluate(self, genotypes, key):
+            evaluation = super().evaluate(genotypes, key)
+            return evaluation._replace(descriptor=middle + middle * genotypes[:, :2])
 
     for task, quick in ((Slow(), 0.01), (Quick(), 60.0), (Quick(), 60.0)):
         monkeypatch.setattr("brns.tasks.chunked.QUICK", quick)  # seconds
-        Chunked(task, chunk=26, executor=shared).evaluate(GENOTYPES, KEY)
+        evaluation = Chunked(task, chunk=26, executor=shared).evaluate(GENOTYPES, KEY)
+        assert same(evaluation, EXPECTED)
     told = capsys.readouterr().err
     assert told.count("Quick.evaluate is quicker than") == 1
     assert "take larger chunks (chunk=), or no workers (on the command line, leave" in told
     assert "Slow" not in told
-
-
-def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
-    scale = 300
-
-    class Local(HostIdentity):
-        def evaluate(self, genotypes, key):
-            n = len(genotypes)
-            return brns.Evaluation(scale + scale * genotypes[:, :2], np.zeros(n), np.zeros(n, bool))
-
-    assert same(Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), alone(Local()))
 
 
 def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
@@ -181,7 +177,9 @@ def test_individuals_whom_an_error_met_are_named(shared, fault, told, monkeypatc
 def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, monkeypatch):
     patient = shared.start._replace(timeout=2.0 if fault == "hangs" else None)
     monkeypatch.setattr(shared, "start", patient)
-    task = Chunked(Faulty(fault), executor=shared, failures=0.1)
+    # One alone where each time costs a process; "raises" tells that its chunk is evaluated again.
+    chunk = 1 if fault == "hangs" else 4
+    task = Chunked(Faulty(fault), chunk=chunk, executor=shared, failures=0.1)
     evaluation = task.evaluate(GENOTYPES, KEY)
     assert np.flatnonzero(evaluation.failed).tolist() == [9]
     living = jnp.flatnonzero(~evaluation.failed)
