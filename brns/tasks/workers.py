@@ -37,6 +37,7 @@ class Processes(Chunked):
     """a file to which the workers' output is appended, `os.devnull` for none; by default it goes
     where the search's own goes, in a notebook into the cell"""
     executor: Executor | None = eqx.field(init=False, static=True)
+    """these processes"""
 
     def __post_init__(self):
         open = functools.partial(open_thread_pool, require_integer("workers", self.workers))
@@ -64,6 +65,7 @@ class Dask(Chunked):
     initializer: Callable[[], Any] | None = eqx.field(default=None, kw_only=True, static=True)
     log: str | os.PathLike | None = eqx.field(default=None, kw_only=True, static=True)
     executor: Executor | None = eqx.field(init=False, static=True)
+    """the cluster"""
 
     def __post_init__(self):
         address = self.address
