@@ -118,23 +118,6 @@ def step(bitmap, pose, action, next_pose, observation):
 
 
 @numba.njit(cache=True)
-def act(genotype, observation, action):
-    """5 -> 10 -> 10 -> 10 -> 2, tanh in the hidden layers."""
-    signal, at = observation, 0
-    for outputs in (10, 10, 10, 2):
-        inputs = len(signal)
-        following = np.empty(outputs, np.float32)
-        for o in range(outputs):
-            total = genotype[at + outputs * inputs + o]
-            for i in range(inputs):
-                total += genotype[at + o * inputs + i] * signal[i]
-            following[o] = math.tanh(total) if outputs == 10 else total
-        signal = following
-        at += outputs * (inputs + 1)
-    action[:] = signal
-
-
-@numba.njit(cache=True)
 def steps(bitmap, poses, actions):
     """Single steps: next poses `(n, 3)` and observations `(n, 5)` of
     poses `(n, 3)` and actions `(n, 2)`.
@@ -143,17 +126,3 @@ def steps(bitmap, poses, actions):
     for n in range(len(poses)):
         step(bitmap, poses[n], actions[n], next_poses[n], observations[n])
     return next_poses, observations
-
-
-@numba.njit(cache=True)
-def final_poses(bitmap, start, genotypes, number_of_steps):
-    """Where the policies `(n, 302)` end: poses `(n, 3)`, float32."""
-    poses = np.empty((len(genotypes), 3), np.float32)
-    observation, action = np.empty(5, np.float32), np.empty(2, np.float32)
-    for n in range(len(genotypes)):
-        poses[n] = start
-        observation[:3], observation[3:] = RANGE, 0.0
-        for _ in range(number_of_steps):
-            act(genotypes[n], observation, action)
-            step(bitmap, poses[n], action, poses[n], observation)
-    return poses
