@@ -6,10 +6,10 @@ Both take turns in one process. Without an accelerator there is only the process
 """
 
 import argparse
+import functools
 import itertools
 import statistics
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,39 +61,33 @@ def devices() -> dict[str, Any]:
     return both if accelerator.platform == "cpu" else both | {"accelerator": accelerator}
 
 
-def measure_novelty(estimator: brns.core.NoveltyEstimator, d: int, n: int) -> dict[str, float]:
-    """Milliseconds of a generation's novelty on each device."""
+class SearchStep:
+    """A generation of a search a call."""
+
+    def __init__(self, task: brns.Task, n: int):
+        self.search = brns.NoveltySearch(task, population_size=n, offspring_size=n)
+        self.key = jax.random.key(0)
+        self.state = self.search.init(self.key)
+        self()  # compiles
+
+    def make_next_inputs(self) -> None:
+        """The state of the generation before is all that it needs."""
+
+    def __call__(self) -> None:
+        self.state, _ = jax.block_until_ready(self.search.step(self.state, self.key))
+
+
+def measure_on_devices(make_step: Callable[[], Any], min_seconds: float) -> list[str]:
+    """Milliseconds of a step on each device, which take turns."""
     steps, times = {}, {}
     for name, device in devices().items():
         with jax.default_device(device):
-            steps[name], times[name] = NoveltyStep(estimator, d, 2 * n), []
+            steps[name], times[name] = make_step(), []
     for _ in range(REPEATS):
         for name, device in devices().items():
             with jax.default_device(device):
-                times[name].append(
-                    measure_cpu_and_wall_milliseconds(steps[name], min_seconds=0.05).wall
-                )
-    return {name: statistics.median(those) for name, those in times.items()}
-
-
-def measure_search(task: brns.Task, n: int) -> dict[str, float]:
-    """Milliseconds of a generation of a search on each device."""
-    search = brns.NoveltySearch(task, population_size=n, offspring_size=n)
-    key = jax.random.key(0)
-    states, times = {}, {}
-    for name, device in devices().items():
-        with jax.default_device(device):
-            states[name], times[name] = search.step(search.init(key), key)[0], []
-    for _ in range(REPEATS):
-        for name, device in devices().items():
-            with jax.default_device(device):
-                began, calls = time.perf_counter(), 0
-                while time.perf_counter() - began < 0.1:
-                    states[name], _ = search.step(states[name], key)
-                    jax.block_until_ready(states[name])
-                    calls += 1
-                times[name].append(1000 * (time.perf_counter() - began) / calls)
-    return {name: statistics.median(those) for name, those in times.items()}
+                times[name].append(measure_cpu_and_wall_milliseconds(steps[name], min_seconds).wall)
+    return [f"{statistics.median(those):.3g}" for those in times.values()]
 
 
 def novelty_after_learning(estimator: brns.core.NoveltyEstimator, d: int) -> np.ndarray:
@@ -123,17 +117,17 @@ def compare_bits(estimator: brns.core.NoveltyEstimator, d: int) -> str:
 
 def blocks() -> Iterator[tuple[str, list[list[str]]]]:
     """The titles and tables, each as soon as it is measured."""
-    names = list(devices())
-    lines = [["novelty", "d", "N", *(f"ms, {name}" for name in names)]]
+    times = [f"ms, {name}" for name in devices()]
+    lines = [["novelty", "d", "N", *times]]
     for method, (d, n) in itertools.product(ESTIMATORS, SIZES):
-        took = measure_novelty(ESTIMATORS[method], d, n)
-        lines.append([method, str(d), f"{n:,}", *(f"{took[name]:.3g}" for name in names)])
+        step = functools.partial(NoveltyStep, ESTIMATORS[method], d, 2 * n)
+        lines.append([method, str(d), f"{n:,}", *measure_on_devices(step, 0.05)])
         print(*lines[-1], flush=True)
     yield "Novelty", lines
-    lines = [["world", "N", *(f"ms, {name}" for name in names)]]
+    lines = [["world", "N", *times]]
     for world, (task, n) in SEARCHES.items():
-        took = measure_search(task, n)
-        lines.append([world, f"{n:,}", *(f"{took[name]:.3g}" for name in names)])
+        step = functools.partial(SearchStep, task, n)
+        lines.append([world, f"{n:,}", *measure_on_devices(step, 0.1)])
         print(*lines[-1], flush=True)
     yield "Search", lines
     lines = [["novelty", *(f"d = {d}" for d in DIMENSIONS)]]

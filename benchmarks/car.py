@@ -15,8 +15,6 @@ from; docs/reproduction.md includes it.
 import argparse
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from brns import (
@@ -29,6 +27,7 @@ from brns import (
     PopulationKNN,
 )
 from brns.comparison.markdown import format_command_and_provenance, format_table
+from brns.comparison.measure import run_method
 from brns.comparison.worlds import world
 from brns.experiments import make_paper_brns
 from brns.runs.files import write_bytes
@@ -74,18 +73,11 @@ def found(
 ) -> tuple[str, str, str]:
     """What a search of so many individuals found: tops, the first one's generation, cells."""
     search = NoveltySearch(MountainCar(), estimator, population_size=n, offspring_size=n)
-    keys = jax.vmap(jax.random.key)(jnp.arange(seeds))
-    step, state = jax.jit(jax.vmap(search.step)), jax.vmap(search.init)(keys)
-    first, cells = np.full(seeds, np.inf), world("car").cells
-    visited = np.asarray(jax.vmap(cells.find_visited_cells)(state.population))
-    first[np.asarray(state.population.solved).any(axis=1)] = 0
-    for generation in range(1, generations + 1):
-        state, made = step(state, keys)
-        first[np.asarray(made.offspring.solved).any(axis=1) & np.isinf(first)] = generation
-        visited = visited | np.asarray(jax.vmap(cells.find_visited_cells)(made.offspring))
-    middle, covered = np.median(first), visited.sum(axis=1)
+    there = world("car")._replace(generations=generations)
+    facts = run_method(search, there, list(range(seeds)))
+    middle, covered = np.median(np.nan_to_num(facts.first_solved, nan=np.inf)), facts.covered[:, -1]
     return (
-        f"{np.isfinite(first).sum()} of {seeds}",
+        f"{np.isfinite(facts.first_solved).sum()} of {seeds}",
         f"{middle:g}" if np.isfinite(middle) else "never",
         f"{covered.mean():.1f} ± {covered.std(ddof=1):.1f}",
     )
