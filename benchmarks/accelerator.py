@@ -5,17 +5,16 @@
 Both take turns in one process. Without an accelerator there is only the processor's column.
 """
 
-import argparse
 import functools
 import itertools
 import statistics
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from pages import make_parser, write_page
 
 import brns
 from brns.comparison.markdown import (
@@ -25,7 +24,6 @@ from brns.comparison.markdown import (
 )
 from brns.core import Population
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
-from brns.runs.files import write_bytes
 
 ESTIMATORS = {
     "visit counts": brns.VisitCounts(),
@@ -138,16 +136,12 @@ def blocks() -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("results/accelerator.md"))
-    asked = parser.parse_args()
+    asked = make_parser(__doc__, "results/accelerator.md").parse_args()
     check_safe_to_overwrite(asked.out, HEADING)
     parts = [TEXT + "\n" + format_command_and_provenance("")]
     for title, lines in blocks():
         parts.append(f"## {title}\n\n{format_table(lines)}")
-        write_bytes(asked.out, ("\n\n".join(parts) + "\n").encode())
+        write_page(asked.out, *parts)
 
 
 if __name__ == "__main__":

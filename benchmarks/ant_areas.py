@@ -7,9 +7,10 @@ stuck ants: `--set task.stuck_distance=1 --set task.stuck_window=400`. OUT.csv g
 run and keeps those of runs that are gone, because a run is many megabytes; OUT.md is the page.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
+
+from pages import make_parser, write_page
 
 from brns import Record
 from brns.comparison.markdown import (
@@ -49,30 +50,26 @@ def row_of(record: Record) -> dict[str, Any]:
     return row
 
 
-def text(rows: list[dict[str, Any]]) -> str:
-    """The page."""
+def text(rows: list[dict[str, Any]]) -> list[str]:
+    """The blocks of the page."""
     columns = list(rows[0])
     lines = [columns, *([str(row[column]) for column in columns] for row in rows)]
-    return "\n\n".join(
-        [
-            HEADING,
-            "The first generation in which an ant visited so many areas in one episode. The paper "
-            'says that "every method solves the task within the first hundred generations". Its '
-            "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
-            "many steps is stopped, which costs areas (`ant-stuck.md`); *never* is without that "
-            "rule. 25 + 25 ants, NSGA-II, the default mixture of operators. A row of fewer than "
-            "100 generations was stopped, and *never* is of these.",
-            format_table(lines),
-            format_command_and_provenance("Runs: see *commit*."),
-            "",
-        ]
-    )
+    return [
+        HEADING,
+        "The first generation in which an ant visited so many areas in one episode. The paper "
+        'says that "every method solves the task within the first hundred generations". Its '
+        "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
+        "many steps is stopped, which costs areas (`ant-stuck.md`); *never* is without that "
+        "rule. 25 + 25 ants, NSGA-II, the default mixture of operators. A row of fewer than "
+        "100 generations was stopped, and *never* is of these.",
+        format_table(lines),
+        format_command_and_provenance("Runs: see *commit*."),
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__, "results/ant-areas")
     parser.add_argument("runs", nargs="*", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("results/ant-areas"))
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_safe_to_overwrite(page, HEADING)
@@ -81,7 +78,7 @@ def main() -> None:
         rows[tuple(str(row[column]) for column in ("method", "founders", "stuck", "seed"))] = row
     ordered = [rows[key] for key in sorted(rows)]
     write_bytes(file, format_csv(ordered).encode())
-    write_bytes(page, text(ordered).encode())
+    write_page(page, *text(ordered))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ RUN is a folder of a run of the ant maze with the rule. Of ten generations, even
 of the offspring each are evaluated again without it; that takes some minutes.
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from pages import make_parser, write_page
 
 from brns import AntMaze, Record
 from brns.comparison.markdown import (
@@ -19,7 +19,6 @@ from brns.comparison.markdown import (
     format_table,
 )
 from brns.pictures.records import label_method
-from brns.runs.files import write_bytes
 
 HEADING = "# The rule for stuck ants"
 GENERATIONS, ANTS = 10, 10
@@ -34,8 +33,8 @@ def sample(record: Record) -> np.ndarray:
     )
 
 
-def text(record: Record, task: AntMaze) -> str:
-    """The page."""
+def text(record: Record, task: AntMaze) -> list[str]:
+    """The blocks of the page."""
     genotypes = sample(record)
     ruled, free = (each.episodes(genotypes) for each in (task, replace(task, stuck_distance=0.0)))
     stuck = ruled.stuck
@@ -53,33 +52,27 @@ def text(record: Record, task: AntMaze) -> str:
         ["control steps with the rule", f"{ruled.length.sum():,}"],
         ["without", f"{free.length.sum():,}"],
     ]
-    return "\n\n".join(
-        [
-            HEADING,
-            f"An ant that stays within a square of {task.stuck_distance:g} m for "
-            f"{task.stuck_window} control steps, of {task.steps:,}, is stopped. Of {GENERATIONS} "
-            f"generations of a run ({label_method(record)}, seed {record.seed}) {ANTS} "
-            "offspring each were evaluated again with the rule and without it.",
-            format_table(lines),
-            format_command_and_provenance(f"The run: commit {record.metadata.commit}."),
-            "",
-        ]
-    )
+    return [
+        HEADING,
+        f"An ant that stays within a square of {task.stuck_distance:g} m for "
+        f"{task.stuck_window} control steps, of {task.steps:,}, is stopped. Of {GENERATIONS} "
+        f"generations of a run ({label_method(record)}, seed {record.seed}) {ANTS} "
+        "offspring each were evaluated again with the rule and without it.",
+        format_table(lines),
+        format_command_and_provenance(f"The run: commit {record.metadata.commit}."),
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = make_parser(__doc__, "results/ant-stuck.md")
     parser.add_argument("run", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("results/ant-stuck.md"))
     asked = parser.parse_args()
     check_safe_to_overwrite(asked.out, HEADING)
     record = Record(asked.run)
     task = record.search.task
     if not isinstance(task, AntMaze) or not task.stuck_distance:
         parser.error(f"{asked.run} is no run of the ant maze with the rule")
-    write_bytes(asked.out, text(record, task).encode())
+    write_page(asked.out, *text(record, task))
 
 
 if __name__ == "__main__":

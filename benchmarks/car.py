@@ -8,14 +8,12 @@ All seeds of brns.MountainCar run as one batch; the behavior is how far the car 
 to the right. Few individuals and few generations: a test of novelty that is learned from little.
 For each estimator the table says in how many seeds the car reached the top, when it first did
 (median over all seeds; "never" where most did not), and how many of the suite's 20 x 20 cells were
-visited, by the founders too. It is printed, and with --out written as Markdown with where it comes
-from; docs/reproduction.md includes it.
+visited, by the founders too. It is printed, and written as Markdown with where it comes from;
+docs/reproduction.md includes it.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from pages import make_parser, write_page
 
 from brns import (
     ArchiveKNN,
@@ -30,7 +28,6 @@ from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.comparison.measure import run_method
 from brns.comparison.worlds import world
 from brns.experiments import make_paper_brns
-from brns.runs.files import write_bytes
 
 ESTIMATORS = {
     "archive k-NN": ArchiveKNN(k=15, additions=6, capacity=10000),
@@ -49,23 +46,15 @@ ESTIMATORS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--individuals", type=int, default=20)
-    parser.add_argument("--generations", type=int, default=25)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    sizes = {"individuals": 20, "generations": 25, "seeds": 20}
+    asked = make_parser(__doc__, "results/car.md", **sizes).parse_args()
     rows = [["estimator", "reached the top", "first at generation", "cells visited, of 400"]]
     for name, estimator in ESTIMATORS.items():
         rows.append([name, *found(estimator, asked.individuals, asked.generations, asked.seeds)])
         print(f"{name:44s}", *rows[-1][1:], sep="  ", flush=True)
-    if asked.out:
-        size = f"{asked.individuals} individuals, {asked.generations} generations"
-        scale = f"{size}; mean ± standard deviation over seeds."
-        source = format_command_and_provenance(scale)
-        write_bytes(asked.out, f"{format_table(rows)}\n\n{source}\n".encode())
+    size = f"{asked.individuals} individuals, {asked.generations} generations"
+    scale = f"{size}; mean ± standard deviation over seeds."
+    write_page(asked.out, format_table(rows), format_command_and_provenance(scale))
 
 
 def found(

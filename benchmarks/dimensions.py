@@ -6,7 +6,6 @@ The defaults of visit counts were chosen in the worlds and by the clusters of th
 Resumable: OUT.csv gets a line for each run; then OUT.md is written.
 """
 
-import argparse
 import itertools
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from pages import make_parser, mark_differences, write_page
 
 import brns
 from brns.comparison.markdown import format_table
@@ -36,6 +36,7 @@ METHODS = {
     "recognition": brns.BehaviorRecognition(),
     "archive": brns.ArchiveKNN(),
 }
+TELLING = {"k-NN" if name == "archive" else name: each for name, each in METHODS.items()}
 TEXT = """# Many dimensions
 
 What each novelty covers of the space in which behaviors are described, in percent of 3,000 cells: a
@@ -186,19 +187,13 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
         by_seed = {int(row["seed"]): float(row[column]) for row in chosen}
         values[name, method] = np.array([by_seed[seed] for seed in range(seeds)])
     worlds = [name for name in WORLDS if np.isfinite(values[name, "archive"]).all()]
-    places = [place for place in itertools.product(worlds, METHODS) if place[1] != "archive"]
-    tests = [
-        significance.compare_paired(values[place], values[place[0], "archive"]) for place in places
-    ]
-    marks = {"higher": "**", "lower": "*"}
-    verdicts = {}
-    for place, test in zip(places, significance.correct_differences_by_holm(tests), strict=True):
-        verdicts[place] = marks.get(test.verdict, "")
+    known = {place: each for place, each in values.items() if place[0] in worlds}
+    marks = mark_differences(known, "archive")
     lines = [["world", "half", *METHODS]]
     for name in worlds:
         line = [name, WORLDS[name].split]
         for method in METHODS:
-            mark = verdicts.get((name, method), "")
+            mark = marks.get((name, method), "")
             line.append(f"{mark}{spread(values[name, method])}{mark}")
         lines.append(line)
     return format_table(lines)
@@ -248,9 +243,7 @@ def tell(
 
 
 def telling() -> str:
-    methods: dict[str, Any] = METHODS | {"k-NN": brns.ArchiveKNN()}
-    del methods["archive"]
-    lines = [["dimensions", "clusters, cosine", "learned", "half", *methods]]
+    lines = [["dimensions", "clusters, cosine", "learned", "half", *TELLING]]
     cases = [
         *itertools.product((2, 32, 384, 1536), CLUSTERS, [FEW]),
         *itertools.product((2, 32, 384, 1536), (CLUSTERS[0], HELD_OUT), [MANY]),
@@ -259,7 +252,7 @@ def telling() -> str:
         number, cosine = kind
         half = "held out" if kind == HELD_OUT else "chosen by"
         line = [f"{d}", f"{number}, {cosine}" if d > 2 else f"{number}", f"{learned:,}", half]
-        for name, estimator in methods.items():
+        for name, estimator in TELLING.items():
             if name == "k-NN" and learned == MANY:
                 line.append("not run")
                 continue
@@ -271,27 +264,22 @@ def telling() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=Path("results/dimensions"))
-    asked = parser.parse_args()
+    asked = make_parser(__doc__, "results/dimensions", seeds=10).parse_args()
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     rows = measure(asked.seeds, asked.out.with_suffix(".csv"))
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     tests = len(WORLDS) * (len(METHODS) - 1)
     enough = significance.count_seeds_needed(tests)
     few = f"{asked.seeds} seeds are too few to test; {enough} are enough."
-    blocks = [
+    write_page(
+        asked.out.with_suffix(".md"),
         TEXT + (few if asked.seeds < enough else ""),
         "## In the descriptor's own space\n\n" + page(rows, asked.seeds, "own"),
         "## In the oracle's cells\n\n" + page(rows, asked.seeds, "oracle"),
         TOLD + "\n" + telling(),
         f"Command: `python benchmarks/dimensions.py --seeds {asked.seeds}`. Runs: commit "
         f"{commits}. Page: {format_provenance(collect_provenance())}",
-    ]
-    asked.out.with_suffix(".md").write_text("\n\n".join(blocks) + "\n")
+    )
 
 
 if __name__ == "__main__":

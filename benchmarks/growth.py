@@ -10,7 +10,6 @@ it is given, gives and needs in between. A call that the law so far takes to las
 `limit` seconds is not made; its memory is told all the same.
 """
 
-import argparse
 import math
 import statistics
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from matplotlib.figure import Figure
+from pages import make_parser, write_page
 
 from brns import (
     NSGA2,
@@ -171,12 +171,7 @@ def measured(limit: float) -> Iterator[Point]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--limit", type=float, default=20.0)
-    parser.add_argument("--out", type=Path, default=Path("results/growth"))
-    asked = parser.parse_args()
+    asked = make_parser(__doc__, "results/growth", limit=20.0).parse_args()
     points = []
     for point in measured(asked.limit):
         cost = f"{point.ms:.2f} ms, {point.megabytes:.1f} MB"
@@ -187,7 +182,7 @@ def main() -> None:
         for point in points
     ]
     write_bytes(asked.out.with_name(f"{asked.out.name}.csv"), format_csv(rows).encode())
-    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(points, asked.out).encode())
+    write_page(asked.out.with_name(f"{asked.out.name}.md"), *page(points, asked.out))
     save(picture(points), asked.out.with_name(f"{asked.out.name}.png"))
 
 
@@ -220,7 +215,8 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 """
 
 
-def page(points: list[Point], out: Path) -> str:
+def page(points: list[Point], out: Path) -> list[str]:
+    """Its blocks."""
     blocks = [
         TEXT,
         format_command_and_provenance(""),
@@ -236,7 +232,7 @@ def page(points: list[Point], out: Path) -> str:
             cells = [f"{time_of(point)}, {memory_of(point)}" for point in line]
             lines.append([method, *cells, "-" if law is None else f"{law:.2f}"])
         blocks.append(f"## {title}\n\n{format_table(lines)}")
-    return "\n\n".join([*blocks, PAPER])
+    return [*blocks, PAPER.rstrip()]
 
 
 def time_of(point: Point) -> str:

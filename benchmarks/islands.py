@@ -8,9 +8,7 @@ a row for each run and keeps those that it has, so that a call that was stopped 
 the page.
 """
 
-import argparse
 import zlib
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -18,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
+from pages import make_parser, write_page
 
 import brns
 from brns.comparison.markdown import (
@@ -138,8 +137,8 @@ def run(number: int, rule: str, seed: int) -> dict[str, Any]:
     }
 
 
-def text(rows: list[dict[str, Any]]) -> str:
-    """The page."""
+def text(rows: list[dict[str, Any]]) -> list[str]:
+    """The blocks of the page."""
     lines = [["islands", "each", "merge", "cells of 10,000", "bytes sent", "seeds"]]
     for number in INDIVIDUALS:
         for rule in (ONE, *MERGES):
@@ -151,27 +150,22 @@ def text(rows: list[dict[str, Any]]) -> str:
             searches = "1" if rule == ONE else str(number)
             cell = f"{mean:,.0f} ± {deviation:.2g}" if len(runs) > 1 else f"{mean:,.0f}"
             lines.append([searches, runs[0]["each"], rule, cell, f"{sent:,.0f}", str(len(runs))])
-    return "\n\n".join(
-        [
-            HEADING,
-            f"The linear projection with two measures, after {EVALUATIONS:,} evaluations of all "
-            "islands together: cells that they covered, mean ± standard deviation over seeds; and "
-            "bytes that an island sends, of the mean generation: only counters that changed, "
-            "compressed. *At random*: each island merges after a tenth of its generations, "
-            "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
-            "have 1,024 counters a grid, all others the default 8,192.",
-            format_table(lines),
-            format_command_and_provenance("Default mixture."),
-            "",
-        ]
-    )
+    return [
+        HEADING,
+        f"The linear projection with two measures, after {EVALUATIONS:,} evaluations of all "
+        "islands together: cells that they covered, mean ± standard deviation over seeds; and "
+        "bytes that an island sends, of the mean generation: only counters that changed, "
+        "compressed. *At random*: each island merges after a tenth of its generations, "
+        "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
+        "have 1,024 counters a grid, all others the default 8,192.",
+        format_table(lines),
+        format_command_and_provenance("Default mixture."),
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__, "results/many-islands", seeds=3)
     parser.add_argument("--islands", type=int, nargs="+", choices=ROWS, default=list(ROWS))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("results/many-islands"))
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_safe_to_overwrite(page, HEADING)
@@ -186,7 +180,7 @@ def main() -> None:
                 rows.append(run(number, rule, seed))
                 print(rows[-1], flush=True)
                 write_bytes(file, format_csv(rows).encode())
-    write_bytes(page, text(rows).encode())
+    write_page(page, *text(rows))
 
 
 if __name__ == "__main__":

@@ -3,24 +3,19 @@
 python benchmarks/kinds.py [--seeds 3] [--out results/kinds.md]
 """
 
-import argparse
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 
 import dimensions
 import numpy as np
 from jaxtyping import Float
+from pages import make_parser, write_page
 
-import brns
 from brns.comparison.markdown import format_table
-from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, format_provenance
 
 CLUSTERS, BATCH, LEARNED = 60, 500, 5000
 DIMENSIONS = (16, 128, 768)
-METHODS = {name: dimensions.METHODS[name] for name in ("counts", "exact", "recognition")}
-METHODS["k-NN"] = brns.ArchiveKNN()
 TEXT = """# Behaviors of other kinds
 
 Half of 60 clusters are learned, 5,000 behaviors. The probability that a behavior of a cluster that
@@ -104,16 +99,11 @@ KINDS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("results/kinds.md"))
-    asked = parser.parse_args()
-    lines = [["kind", "dimensions", *METHODS]]
+    asked = make_parser(__doc__, "results/kinds.md", seeds=3).parse_args()
+    lines = [["kind", "dimensions", *dimensions.TELLING]]
     for kind, d in itertools.product(KINDS, DIMENSIONS):
         line = [kind, f"{d}"]
-        for estimator in METHODS.values():
+        for estimator in dimensions.TELLING.values():
             told = []
             for seed in range(asked.seeds):
                 draw = KINDS[kind](d, np.random.default_rng(seed))
@@ -123,10 +113,8 @@ def main() -> None:
         lines.append(line)
         print(*line, sep=", ", flush=True)
     command = f"Command: `python benchmarks/kinds.py --seeds {asked.seeds}`. "
-    page = "\n\n".join(
-        [TEXT, format_table(lines), command + format_provenance(collect_provenance())]
-    )
-    write_bytes(asked.out, f"{page}\n".encode())
+    made = command + format_provenance(collect_provenance())
+    write_page(asked.out, TEXT, format_table(lines), made)
 
 
 if __name__ == "__main__":

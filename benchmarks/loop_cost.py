@@ -3,21 +3,19 @@
 python benchmarks/loop_cost.py [--learned 10000] [--long 10000000] [--out results/loop-cost.md]
 """
 
-import argparse
 import resource
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from pages import make_parser, write_page
 from scipy.spatial import KDTree
 
 import brns
 from brns.comparison.markdown import format_table
 from brns.interoperation import novelty as module
-from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, format_provenance
 
 CASES = ((1, 2), (1, 32), (1, 384), (1000, 2), (1000, 32), (1000, 384), (1000, 1536))
@@ -119,13 +117,8 @@ def long(total: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--learned", type=int, default=10_000)
-    parser.add_argument("--long", type=int, default=10_000_000)
-    parser.add_argument("--out", type=Path, default=Path("results/loop-cost.md"))
-    asked = parser.parse_args()
+    sizes = {"learned": 10_000, "long": 10_000_000}
+    asked = make_parser(__doc__, "results/loop-cost.md", **sizes).parse_args()
     words = [long(asked.long), programs()]
     lines = [["rows", "dimensions", "visit counts", "nearest neighbors", "ratio"]]
     for rows, d in CASES:
@@ -133,8 +126,8 @@ def main() -> None:
         print(*lines[-1], sep=", ", flush=True)
     command = f"Command: `python benchmarks/loop_cost.py --learned {asked.learned}`. "
     command += format_provenance(collect_provenance())
-    page = "\n\n".join([TEXT.format(learned=asked.learned), format_table(lines), *words, command])
-    write_bytes(asked.out, f"{page}\n".encode())
+    text = TEXT.format(learned=asked.learned)
+    write_page(asked.out, text, format_table(lines), *words, command)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,7 @@ do, and in a tessellation of the descriptor's own space: k-means over what all m
 with a seed that is not counted.
 """
 
-import argparse
 import functools
-import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,6 +24,7 @@ import jax
 import numpy as np
 import qdax_peers
 from jaxtyping import Float
+from pages import make_parser, mark_differences, write_page
 from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
@@ -48,7 +47,6 @@ from brns.comparison.worlds import Cells
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.measures import compute_mean_and_deviation
-from brns.metrics.significance import compare_paired, correct_differences_by_holm
 from brns.runs.files import write_bytes
 from brns.runs.provenance import find_brns_commit_or_version
 
@@ -345,19 +343,13 @@ def methods_of(rows: list[dict[str, Any]]) -> list[str]:
 
 def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -> str:
     """A method a row, a world a column, and the median over worlds of a method's rank."""
-    covered = {name: by_method(rows, name, measure) for name in names}
-    methods = methods_of(rows)
-    tests = {
-        (name, method): compare_paired(covered[name][method], covered[name][REFERENCE])
-        for name, method in itertools.product(names, methods[1:])
-        if covered[name][method]
-    }
-    marks = {}
-    for place, test in zip(tests, correct_differences_by_holm(list(tests.values())), strict=True):
-        marks[place] = {"higher": "**", "lower": "*"}.get(test.verdict, "")
-    means = np.array(
-        [[np.mean(covered[name][method] or np.nan) for name in names] for method in methods]
-    )
+    methods, values = methods_of(rows), {}
+    for name in names:
+        covered = by_method(rows, name, measure)
+        values |= {(name, method): covered[method] for method in methods if covered[method]}
+    marks = mark_differences(values, REFERENCE)
+    places = [[(name, method) for name in names] for method in methods]
+    means = np.array([[np.mean(values.get(place, np.nan)) for place in row] for row in places])
     ranks = np.where(np.isnan(means), np.nan, 1 + (means[:, None] < means[None]).sum(axis=1))
     lines = [["method", *names, "median rank"]]
     for method, mean, rank in zip(methods, means, ranks, strict=True):
@@ -366,7 +358,7 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
             if np.isnan(value):
                 line.append("")
                 continue
-            _, deviation, _ = compute_mean_and_deviation(covered[name][method])
+            _, deviation, _ = compute_mean_and_deviation(values[name, method])
             mark = marks.get((name, method), "")
             line.append(f"{mark}{value:.3g} ± {deviation:.2g}{mark}")
         lines.append([*line, f"{np.nanmedian(rank):g}"])
@@ -406,45 +398,38 @@ def world_table(rows: list[dict[str, Any]], names: list[str]) -> str:
     return format_table(lines)
 
 
-def text(rows: list[dict[str, Any]]) -> str:
-    """The page."""
+def text(rows: list[dict[str, Any]]) -> list[str]:
+    """The blocks of the page."""
     names = list(dict.fromkeys(row["world"] for row in rows))
     commits = ", ".join(sorted({row["commit"] for row in rows}))
-    return "\n\n".join(
-        [
-            HEADING,
-            "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
-            f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
-            "seeds, exact, two-sided, p < 0.05 after Holm's correction over all methods and "
-            "worlds of the table. With ten seeds none of so many can be. QDax's methods run "
-            "in the worlds that are JAX code, and rank among the methods of these.",
-            "## Cells of the grid",
-            coverage_table(rows, names, "grid"),
-            "## Share of the descriptor's own space",
-            coverage_table(rows, names, "tiles"),
-            "## Seconds a run, median of wall time",
-            "On one core, without the first generation, in which JAX compiles. Times of one world "
-            "are of one commit.",
-            time_table(rows, names),
-            "## The worlds",
-            world_table(rows, names),
-            "Archives of pyribs have the world's grid where the behavior has two numbers, "
-            f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
-            "evaluations of these worlds, as far as we know, so that there is none beside ours.",
-            format_command_and_provenance(
-                f"Runs: `python benchmarks/others.py` at commits {commits}."
-            ),
-            "",
-        ]
-    )
+    return [
+        HEADING,
+        "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
+        f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
+        "seeds, exact, two-sided, p < 0.05 after Holm's correction over all methods and "
+        "worlds of the table. With ten seeds none of so many can be. QDax's methods run "
+        "in the worlds that are JAX code, and rank among the methods of these.",
+        "## Cells of the grid",
+        coverage_table(rows, names, "grid"),
+        "## Share of the descriptor's own space",
+        coverage_table(rows, names, "tiles"),
+        "## Seconds a run, median of wall time",
+        "On one core, without the first generation, in which JAX compiles. Times of one world "
+        "are of one commit.",
+        time_table(rows, names),
+        "## The worlds",
+        world_table(rows, names),
+        "Archives of pyribs have the world's grid where the behavior has two numbers, "
+        f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
+        "evaluations of these worlds, as far as we know, so that there is none beside ours.",
+        format_command_and_provenance(f"Runs: `python benchmarks/others.py` at commits {commits}."),
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__, "results/others", seeds=10)
     parser.add_argument("--worlds", nargs="*", choices=WORLDS, default=list(WORLDS))
-    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--generations", type=int, help="by default each world's own")
-    parser.add_argument("--out", type=Path, default=Path("results/others"))
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_safe_to_overwrite(page, HEADING)
@@ -454,7 +439,7 @@ def main() -> None:
         rows += rows_of(name, asked.seeds, asked.generations)
         rows.sort(key=lambda row: list(WORLDS).index(row["world"]))
         write_bytes(file, format_csv(rows).encode())
-    write_bytes(page, text(rows).encode())
+    write_page(page, *text(rows))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Resumable: OUT/ gets a file a terms, method and seed, and one of all times;
 then OUT.md and OUT.png are written of all that is there.
 """
 
-import argparse
 import functools
 import itertools
 import json
@@ -23,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
+from pages import make_parser, write_page
 from ribs.archives import k_means_centroids
 
 from brns import (
@@ -261,7 +261,8 @@ def time_section(measured: dict, number: int) -> str:
     )
 
 
-def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Path) -> str:
+def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Path) -> list[str]:
+    """Its blocks."""
     blocks = [TEXT, f"![Coverage over evaluations]({out.name}.png)"]
     makers: dict[str, int] = {}
 
@@ -285,7 +286,7 @@ def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Pa
     if measured:
         blocks.append(time_section(measured, number_of(measured["made"])))
     lines = [f"{number}. {maker}" for maker, number in makers.items()]
-    return "\n\n".join([*blocks, "## Made by", "\n".join(lines), COMMAND]) + "\n"
+    return [*blocks, "## Made by", "\n".join(lines), COMMAND]
 
 
 def told(values: np.ndarray) -> str:
@@ -316,15 +317,10 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = make_parser(__doc__, "results/published", seeds=20, generations=10_000)
     parser.add_argument("--terms", nargs="+", default=list(TERMS), choices=TERMS)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=[*METHODS, *PEERS])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--generations", type=int, default=10_000)
     parser.add_argument("--time", action="store_true", help="measure times, too")
-    parser.add_argument("--out", type=Path, default=Path("results/published"))
     asked = parser.parse_args()
     timing = asked.out / "time.json"
     if asked.time:
@@ -347,8 +343,7 @@ def main() -> None:
                 contents = [json.loads(file.read_bytes()) for file in files]
                 runs.setdefault(terms, {})[method] = contents
     measured = json.loads(timing.read_bytes()) if timing.exists() else None
-    text_of_page = page(runs, measured, asked.out)
-    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), text_of_page.encode())
+    write_page(asked.out.with_name(f"{asked.out.name}.md"), *page(runs, measured, asked.out))
     save(picture(runs), asked.out.with_name(f"{asked.out.name}.png"))
 
 

@@ -9,13 +9,12 @@ the coverage then over the coverage at generation 3 g, or at the last one where 
 Rows of OUT.csv for other worlds and estimators stay.
 """
 
-import argparse
 import itertools
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from pages import make_parser, write_page
 
 from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.comparison.worlds import SUITE, World, world
@@ -96,7 +95,8 @@ def cell(found: list[dict[str, Any]], generations: int) -> list[str]:
     ]
 
 
-def page(found: list[dict[str, Any]]) -> str:
+def page(found: list[dict[str, Any]]) -> list[str]:
+    """Its blocks."""
     blocks = [TEXT]
     for estimator in dict.fromkeys(row["estimator"] for row in found):
         lines = [["world", "half"]]
@@ -112,20 +112,14 @@ def page(found: list[dict[str, Any]]) -> str:
             ]
             lines += [[one.name, one.split, *itertools.chain(*cells)]] if mine else []
         blocks.append(f"## {estimator}\n\n{format_table(lines)}")
-    return "\n\n".join([*blocks, format_command_and_provenance("")]) + "\n"
+    return [*blocks, format_command_and_provenance("")]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--times", type=float, default=6.0)
-    parser.add_argument("--estimator", default="counts")
-    parser.add_argument(
-        "--worlds", nargs="+", default=[each.name for each in SUITE if not each.repeats]
-    )
-    parser.add_argument("--out", type=Path, default=Path("results/saturation"))
+    options = {"seeds": 10, "times": 6.0, "estimator": "counts"}
+    parser = make_parser(__doc__, "results/saturation", **options)
+    every = [each.name for each in SUITE if not each.repeats]
+    parser.add_argument("--worlds", nargs="+", default=every)
     asked = parser.parse_args()
     file = asked.out.with_suffix(".csv")
     for name in asked.worlds:
@@ -135,7 +129,7 @@ def main() -> None:
             row for row in old if (row["estimator"], row["world"]) != (asked.estimator, name)
         ] + new
         write_bytes(file, format_csv(found).encode())
-        write_bytes(asked.out.with_suffix(".md"), page(found).encode())
+        write_page(asked.out.with_suffix(".md"), *page(found))
         print(asked.estimator, name, flush=True)
 
 

@@ -1,0 +1,37 @@
+"""What the other scripts share: their options, and the pages that they write."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from brns.metrics.significance import Values, compare_paired, correct_differences_by_holm
+from brns.runs.files import write_bytes
+
+MARKS = {"higher": "**", "lower": "*"}
+
+
+def make_parser(text: str | None, out: str, **defaults: float | str) -> argparse.ArgumentParser:
+    """The options of a script: `--out`, and others by name, each of its default's type."""
+    parser = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, default in {**defaults, "out": Path(out)}.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    return parser
+
+
+def write_page(path: Path, *blocks: str) -> None:
+    """Write blocks of Markdown, with an empty line between two."""
+    write_bytes(path, ("\n\n".join(blocks) + "\n").encode())
+
+
+def mark_differences(
+    values: Mapping[tuple[str, str], Values], reference: str
+) -> dict[tuple[str, str], str]:
+    """The mark of a world and method that differ from the reference method there, by a test over
+    seeds, corrected over all of them: bold for more, italic for less.
+    """
+    others = [place for place in values if place[1] != reference]
+    tests = [compare_paired(values[place], values[place[0], reference]) for place in others]
+    marks = [MARKS.get(test.verdict, "") for test in correct_differences_by_holm(tests)]
+    return dict(zip(others, marks, strict=True))
