@@ -135,9 +135,8 @@ class ArchiveKNN(eqx.Module):
             rank = -state.entered.astype(jnp.float32)
         else:
             rank = -state.novelty
-        return jax.lax.top_k(jnp.where(state.id < 0, jnp.inf, rank), number)[
-            1
-        ]  # of equals, the first
+        _, rows = jax.lax.top_k(jnp.where(state.id < 0, jnp.inf, rank), number)
+        return rows  # of equals, the first
 
 
 class PopulationKNN(eqx.Module):

@@ -140,9 +140,8 @@ class BehaviorRecognition(eqx.Module):
         The population plays no part: what was seen is in the weights.
         """
         points = _scale_inputs(state, descriptors)
-        return self._compute_error(
-            state.predictor, points, self._build_network(state.target, 0)(points)
-        )
+        embedding = self._build_network(state.target, 0)(points)
+        return self._compute_error(state.predictor, points, embedding)
 
     def update(
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
@@ -248,10 +247,8 @@ class BehaviorRecognition(eqx.Module):
         self, state: RecognitionState, space: Box, key: Key[Array, ""]
     ) -> PyTree:
         """Gradient ascent on M over uniform behaviors, so that xi1 starts far from xi*."""
-        adam, target = (
-            optax.adam(self.divergence_learning_rate),
-            self._build_network(state.target, 0),
-        )
+        adam = optax.adam(self.divergence_learning_rate)
+        target = self._build_network(state.target, 0)
 
         def negative_mean_error(predictor, points):
             # which falls where M rises
