@@ -3,6 +3,7 @@
 JAX is imported within a command, once its names and places are known to be right.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -123,23 +124,20 @@ def run(
 
 def _check_names(experiment: str, estimator: str | None, changes: Sequence[str]) -> None:
     """One `SettingsError` for all that is wrong; where nothing is, JAX is not imported."""
-    names = {"task": "maze", "estimator": RECOMMENDED}
+    if ":" in experiment:  # whoever loads it checks the rest
+        return enable_import_and_check_module(experiment)
+    names, problems = {"task": "maze", "estimator": RECOMMENDED}, []
     asked: dict[str, tuple[str, str, *tuple[Kind, ...]]] = {
         "task": ("an experiment that is not module:object", experiment, "world"),
         "estimator": ("--estimator", estimator or RECOMMENDED, "estimator", "preset"),
     }
-    is_user_code = ":" in experiment
-    if is_user_code:
-        enable_import_and_check_module(experiment)
-        del asked["task"]
-    problems = []
     for part, words in asked.items():
         try:
             names[part] = find_part(*words).name
         except SettingsError as error:
             problems.append(f"{error}")
             changes = [change for change in changes if not change.startswith(f"{part}.")]
-    if problems and changes and not is_user_code:
+    if problems and changes:
         from brns.experiments import make_search
         from brns.experiments.overrides import apply_overrides
 
@@ -212,8 +210,6 @@ def fork_(
 
     The fork has a directory of its own; the run stays as it is.
     """
-    import equinox as eqx
-
     from brns.cli.user_code import load_records
     from brns.experiments.overrides import apply_overrides
     from brns.runs.fork import fork
@@ -222,7 +218,7 @@ def fork_(
     record = load_records([directory], search)[0]
     other = apply_overrides(record.search, set_ or [])
     if workers and not isinstance(other.task, Chunked):
-        other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
+        other = dataclasses.replace(other, task=Chunked(other.task))
     fork(record, at, other, out=out, generations=generations)
     resume(
         out,

@@ -11,8 +11,6 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-
 from brns.cli.modules import enable_import_and_check_module
 from brns.core import Task
 from brns.experiments import make_search
@@ -121,7 +119,7 @@ def open_workers(
         takes = "a number of processes, or the address of a scheduler"
         raise SettingsError(f"--workers takes {takes}; got {workers}")
     with parallel as task:
-        yield eqx.tree_at(lambda s: s.task, search, task)
+        yield dataclasses.replace(search, task=task)
 
 
 @contextlib.contextmanager
