@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 import qdax_peers
@@ -40,10 +39,10 @@ from brns.comparison.peers import (
     MapElites,
     NoveltyCMA,
     Peer,
-    PeerConfig,
     iterate_peer_offspring,
 )
 from brns.comparison.worlds import Cells
+from brns.core import Mutation
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.measures import compute_mean_and_deviation
@@ -75,31 +74,6 @@ class OtherWorld(NamedTuple):
     generations: int
 
 
-class RandomSearch(eqx.Module):
-    """Uniform solutions, as a peer: what evaluations alone cover."""
-
-    def __call__(self, terms: PeerConfig) -> "UniformScheduler":
-        return UniformScheduler(terms)
-
-
-class UniformScheduler:
-    """As much of a pyribs scheduler as a peer needs; it keeps nothing."""
-
-    def __init__(self, terms: PeerConfig):
-        self.archive = self.result_archive = self
-        self.shape = terms.offspring_size, len(terms.x0)
-        self.random = np.random.default_rng(terms.seed)
-
-    def add(self, *_: Any) -> None:
-        """Nothing is kept."""
-
-    def ask(self) -> Float[np.ndarray, "n p"]:
-        return self.random.random(self.shape)
-
-    def tell(self, *_: Any) -> None:
-        """Nothing is learned."""
-
-
 ESTIMATORS = {
     "counts": brns.VisitCounts(),
     "exact": brns.ExactRecognition(),
@@ -107,13 +81,13 @@ ESTIMATORS = {
     "archive": brns.ArchiveKNN(),
 }
 MUTATIONS = {"mixture": brns.MixedMutation(), "polynomial": brns.PolynomialMutation()}
-OURS = {
+OURS: dict[str, tuple[brns.NoveltyEstimator, Mutation]] = {
     f"{name}, {operator}": (estimator, mutation)
     for name, estimator in ESTIMATORS.items()
     for operator, mutation in MUTATIONS.items()
 }
+OURS["random search"] = brns.PopulationKNN(k=1), brns.UniformResampling()
 THEIRS: dict[str, Peer] = {
-    "random search": RandomSearch(),
     "pyribs, novelty search": NoveltyCMA(),
     "pyribs, CMA-MAE": CMAMAE(),
     "pyribs, MAP-Elites": MapElites(),
