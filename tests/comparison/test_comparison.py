@@ -165,20 +165,6 @@ def test_results_of_code_that_was_edited_are_refused(tmp_path, monkeypatch):
         compare()
 
 
-@pytest.mark.parametrize(
-    ("what", "methods", "changes", "message"),
-    [
-        ([], METHODS, {}, "at least one world; got none"),
-        ("arm", {1: brns.PopulationKNN()}, {}, "names of estimators must be strings; got 1"),
-        ("arm", METHODS, {"workers": 0}, "workers must be a whole number from 1 on; got 0"),
-        (world("arm")._replace(name="../arm"), METHODS, {}, "without / or ..; got '../arm'"),
-    ],
-)
-def test_what_is_no_comparison_is_refused(what, methods, changes, message, tmp_path, unchecked):
-    with pytest.raises(ValueError, match=message):
-        brns.compare(what, methods, out=tmp_path / "out", **changes)
-
-
 @pytest.mark.slow
 def test_what_a_method_compiled_does_not_stay(compared, keep_compiled, tmp_path):
     keep_compiled.undo()
@@ -242,26 +228,36 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
     assert "This was near in Altered" in caught.value.__notes__
 
 
-TWICE = [make_world_of_task(Identity(), 8, 2)] * 2
-
-
 @pytest.mark.parametrize(
     ("what", "changed", "told"),
     [
+        ([], {}, "at least one world; got none"),
         ("arm", {"cells": CELLS}, "cells are for a task"),
         (Identity(), {"cells": (6, 6, 6)}, r"worlds\.Cells; got \(6, 6, 6\)"),
         (Identity(), {"estimators": [brns.PopulationKNN()]}, "estimators by name"),
-        (TWICE, {}, r"Identity/near\.json twice"),
+        ("arm", {"estimators": {1: brns.PopulationKNN()}}, "must be strings; got 1"),
+        ([make_world_of_task(Identity(), 8, 2)] * 2, {}, r"Identity/near\.json twice"),
+        ([Identity(), Identity()], {}, r"as brns\.comparison\.worlds\.make_world_of_task"),
         (["arm", "room"], {}, r"a world must be one of maze.* did you mean rooms\?"),
+        ("arm", {"workers": 0}, "workers must be a whole number from 1 on; got 0"),
         ("arm", {"generations": 0}, "generations"),
         (world("arm")._replace(generations=1), {}, "generations of arm must be .* from 2 on"),
+        (world("arm")._replace(name="../arm"), {}, "without / or ..; got '../arm'"),
         (PlanarArm(20, "joints"), {}, "behaviors have 40 dimensions"),
     ],
 )
 def test_what_makes_no_comparison_is_refused(tmp_path, unchecked, what, changed, told):
     with pytest.raises(ValueError, match=told):
-        brns.compare(what, **{"estimators": METHODS, "out": tmp_path} | changed)
+        brns.compare(what, **{"estimators": METHODS, "out": tmp_path / "out"} | changed)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_is_computed(
+    tmp_path, unmeasured
+):
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        brns.compare("arm", METHODS, out=tmp_path / "file")
 
 
 def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, compared):
@@ -395,6 +391,8 @@ def test_the_table_counts_a_world_once():
     assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
     assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"
+    repeats = tabled({"arm-loose": 1.1, "arm-looser": 1.1, "car": 1.1})
+    assert repeats.distinct_worlds == ["arm-loose", "car"]
 
 
 def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
@@ -423,12 +421,6 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     assert_array_equal(world("arm-picture").cells.find_visited_cells(drawn), reached)
 
 
-def test_of_worlds_that_repeat_one_only_one_counts():
-    worlds = {each.name: each for each in (world("arm-loose"), world("arm-looser"), world("car"))}
-    compared = Comparison(worlds, {}, [0], "a", Path(), "", [], [])
-    assert compared.distinct_worlds == ["arm-loose", "car"]
-
-
 def test_the_arms_reachable_cells_are_those_that_its_disc_meets():
     reach = world("arm").cells
     tips = np.random.default_rng(0).normal(size=(200_000, 2))
@@ -445,18 +437,6 @@ def test_the_arms_reachable_cells_are_those_that_its_disc_meets():
 def test_the_box_of_a_world_in_a_larger_box_is_known_in_a_program_too():
     boxes = jax.jit(lambda x: x + world("arm-loose").task().behavior_space.high)(0.0)
     assert_array_equal(boxes, [5.5, 5.5])
-
-
-def test_what_cannot_be_compared_is_refused_before_anything_is_computed(
-    tmp_path, monkeypatch, unchecked
-):
-    monkeypatch.setattr("brns.comparison.run.run_method", None)
-    methods = {"counts": brns.VisitCounts()}
-    with pytest.raises(ValueError, match=r"as brns.comparison.worlds.make_world_of_task"):
-        brns.compare([Identity(), Identity()], methods, out=tmp_path / "out")
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError):
-        brns.compare("arm", methods, out=tmp_path / "file")
 
 
 def test_cells_lie_in_a_plane(unchecked):

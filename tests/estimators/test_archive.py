@@ -85,19 +85,13 @@ def test_agrees_with_scikit_learn(layout, d):
     assert_allclose(found, expected, rtol=3e-6)
 
 
-@pytest.fixture(scope="module")
-def crowd():
+def test_the_order_of_references_does_not_matter():
     estimator = ArchiveKNN(capacity=600)
     state, living, _ = case("maze, near duplicates", 5, estimator, 400, 50, 3)
-    return estimator, state, living, score(estimator, state, living.descriptor, living)
-
-
-def test_the_order_of_references_does_not_matter(crowd):
-    estimator, state, living, novelty = crowd
+    novelty = score(estimator, state, living.descriptor, living)
     rng = np.random.default_rng(1)
-    mixed = take_rows(
-        state, jnp.asarray(np.concatenate([rng.permutation(400), np.arange(400, 600)]))
-    )
+    rows = np.concatenate([rng.permutation(400), np.arange(400, 600)])
+    mixed = take_rows(state, jnp.asarray(rows))
     permuted = take_rows(living, jnp.asarray(rng.permutation(50)))
     assert_array_equal(score(estimator, mixed, living.descriptor, permuted), novelty)
 
