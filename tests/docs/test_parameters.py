@@ -1,10 +1,7 @@
 """Every parameter of a public name is described: under `Args:`, in its text, or below its field."""
 
-import ast
 import inspect
-import itertools
 import re
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -12,6 +9,7 @@ import pytest
 import brns
 from brns import pictures
 from brns.pictures import movie
+from brns.settings.configuration import _read_class_field_docstrings
 
 STUB = Path(brns.__file__).with_suffix(".pyi").read_text()
 PARTS = {
@@ -29,31 +27,15 @@ def lacking(part: object) -> list[str]:
         return []
     if isinstance(part, type) and issubclass(part, Exception):
         return []
-    text = inspect.getdoc(part) or ""
-    said = set(re.findall(r"`(\w+)`", text)) | set(
-        re.findall(r"^ *\*{0,2}(\w+)(?: \(.*\))?: ", text, re.M)
-    )
+    text, said = inspect.getdoc(part) or "", set()
     if isinstance(part, type):
-        text = inspect.getdoc(part.__init__) or ""
-        said |= set(re.findall(r"`(\w+)`", text)) | set(re.findall(r"^ *(\w+): ", text, re.M))
-        said |= fields(part)
+        text += f"\n{inspect.getdoc(part.__init__)}"
+        said = {name for base in part.__mro__ for name in _read_class_field_docstrings(base)}
+    said |= {*re.findall(r"`(\w+)`", text)}
+    said |= {*re.findall(r"^ *\*{0,2}(\w+)(?: \(.*\))?: ", text, re.M)}
     parameters = inspect.signature(part).parameters.values()
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [each.name for each in parameters if each.name not in said and each.kind not in kinds]
-
-
-def fields(part: type) -> set[str]:
-    """The fields with a string below them, of the class and those that it is made from."""
-    found = set()
-    for each in part.__mro__[:-1]:
-        try:
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
-        except (OSError, TypeError):
-            continue
-        for field, text in itertools.pairwise(getattr(tree, "body", ())):
-            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                found.add(ast.unparse(field.target))
-    return found
 
 
 @pytest.mark.parametrize("name", sorted(PARTS))
