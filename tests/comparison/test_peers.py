@@ -190,10 +190,9 @@ def test_behaviors_without_a_grid_have_centroids(monkeypatch):
 
 def test_individuals_that_fail_end_a_peer_and_lie_in_no_cell():
     failing = altered(lambda e, g, key: e._replace(failed=np.asarray(g)[:, 0] > 0))
-    world = make_world_of_task(failing, 8, 3, CELLS)._replace(offspring=36)
-    peer = next(iter(peers.PEERS.values()))
+    world = make_world_of_task(failing, 8, 3, CELLS)
     with pytest.raises(ValueError, match="need a result of every individual, and"):
-        run_method(search(failing, 36), world, [0], peer=peer)
+        run_method(search(failing), world, [0], peer=peers.MapElites())
     people = brns.core.Population.from_descriptors([[10.0, 10.0], [500.0, 500.0]])
     visited = CELLS.find_visited_cells(people._replace(failed=np.array([False, True])))
     assert visited.sum() == 1
