@@ -70,16 +70,11 @@ def find_runs_recursively(directory: Path) -> list[Path]:
     """
     runs = []
     for folder, below, files in os.walk(directory, followlinks=True):
-        here = Path(folder).resolve()
-        below[:] = [
-            name
-            for name in below
-            if NAME not in files
-            and not name.startswith(".")
-            and not here.is_relative_to((here / name).resolve())
-        ]
         if NAME in files:
             runs.append(Path(folder))
+            below.clear()
+        here, shown = Path(folder).resolve(), [name for name in below if name[0] != "."]
+        below[:] = [name for name in shown if not here.is_relative_to((here / name).resolve())]
     if not runs:
         raise SettingsError(
             f"{directory} is not a run and holds none: there is no run.json in it or below"
