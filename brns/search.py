@@ -33,6 +33,7 @@ from brns.checks.parts import (
     LIMIT,
     check_draws_by_key_alone,
     check_no_strict_jax_modes,
+    check_not_forked,
     check_part,
     check_setting_types,
     check_settings_obey_rules,
@@ -396,12 +397,7 @@ def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -
     were not on when the search was made, and a fork of the process that made it.
     """
     check_no_strict_jax_modes()
-    if count_forks() > search._forks:  # JAX would wait for ever for its threads
-        raise RuntimeError(
-            "a search works in the process that made it, not in a fork: make it within the "
-            "function that a process calls, or spawn processes "
-            '(multiprocessing.get_context("spawn"))'
-        )
+    check_not_forked("a search", search._forks)
     if changed := sorted({*search._modes} - {*read_prng_settings()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "

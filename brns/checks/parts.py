@@ -33,7 +33,6 @@ LIMIT = 2**31  # of JAX's integers
 PRNG_SETTINGS = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
 
-
 _FORKS: list[None] = []
 """one for each fork, that led to this process, of one in which JAX had begun"""
 
@@ -50,6 +49,16 @@ os.register_at_fork(after_in_child=_count_fork_if_jax_had_begun)
 def count_forks() -> int:
     """How often this process, or one that it is a fork of, was forked since JAX began."""
     return len(_FORKS)
+
+
+def check_not_forked(what: str, forks: int) -> None:
+    """Refuse what was made when there were so many forks, in a process that was forked since."""
+    if count_forks() > forks:  # JAX would wait for ever for its threads
+        raise RuntimeError(
+            f"{what} works in the process that made it, not in a fork: make it within the "
+            "function that a process calls, or spawn processes "
+            '(multiprocessing.get_context("spawn"))'
+        )
 
 
 def read_prng_settings() -> tuple[str, ...]:

@@ -13,7 +13,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import LIMIT, check_no_strict_jax_modes, check_part
+from brns.checks.parts import (
+    LIMIT,
+    check_no_strict_jax_modes,
+    check_not_forked,
+    check_part,
+    count_forks,
+)
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
 from brns.core.novelty import init_state, score_novelty, update_estimator
@@ -62,7 +68,7 @@ class Novelty:
         self.space = space
         (self.seed,) = resolve_seeds(seed)
         self.batches = self.learned = 0
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._lock, self._forks = threading.RLock(), count_forks()
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
         self.state: PyTree = _init(estimator, space, key)
 
@@ -73,11 +79,11 @@ class Novelty:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            here = ("_lock", "_process")
+            here = ("_lock", "_forks")
             return {name: value for name, value in vars(self).items() if name not in here}
 
     def __setstate__(self, values: dict[str, Any]) -> None:
-        vars(self).update(values, _lock=threading.RLock(), _process=os.getpid())
+        vars(self).update(values, _lock=threading.RLock(), _forks=count_forks())
 
     def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
         """How novel behaviors are, given all that were learned; higher is more novel.
@@ -220,11 +226,7 @@ class Novelty:
 
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_no_strict_jax_modes()
-        if self._process != os.getpid():  # JAX would wait for ever for its threads
-            raise RuntimeError(
-                "a brns.Novelty works in the process that made or loaded it, not in a fork: spawn "
-                'processes (multiprocessing.get_context("spawn"))'
-            )
+        check_not_forked("a brns.Novelty", self._forks)
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
         with np.errstate(over="ignore"):
             rows = np.asarray(numbers, np.float32)

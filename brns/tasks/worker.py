@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from brns.checks.parts import count_forks
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
 from brns.settings.code import find_user_file
@@ -35,10 +36,6 @@ KeyData = tuple[np.ndarray, str]
 
 _tasks: dict[str, Task] = {}
 """by digest, the one used last at the end"""
-_forked: list[bool] = []
-"""not empty in a process that was forked from one which had imported this module"""
-
-os.register_at_fork(after_in_child=lambda: _forked.append(True))
 
 
 class EvaluationError(ValueError):
@@ -177,7 +174,7 @@ def evaluate_and_time_packed(
     A `WorkerError` where this process is a fork of the search's, or cannot take the task; an
     `EvaluationError` where the task raises.
     """
-    if _forked:
+    if count_forks():
         raise WorkerError(
             "the executor's processes are forks of the search's, in which JAX waits for ever: take "
             'mp_context=multiprocessing.get_context("spawn"), or brns.Processes'

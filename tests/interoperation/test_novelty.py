@@ -216,7 +216,7 @@ def test_an_estimator_that_is_changed_scores_by_what_it_is_now():
 def test_a_forked_process_is_told_to_spawn(monkeypatch):
     """There JAX would wait for ever."""
     novelty = Novelty(COUNTS, SPACE)
-    monkeypatch.setattr(novelty, "_process", -1)
+    monkeypatch.setattr(novelty, "_forks", -1)
     with pytest.raises(RuntimeError, match="spawn"):
         novelty.score([[0.0, 0.0]])
     pickle.loads(pickle.dumps(novelty)).score([[0.0, 0.0]])
