@@ -16,9 +16,8 @@ from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import CHANGED_SETTINGS, ignore_evaluation_side_effects
-from brns.settings.outdated import discard_compiled_if_edited
-from brns.settings.sources import UserCode
+from brns.settings.edits import CHANGED_SETTINGS
+from brns.settings.outdated import evaluate_by_hand
 
 FORGETS = (
     ". An environment that reset does not make quite anew, such as BipedalWalker-v3, is to be made "
@@ -62,37 +61,36 @@ def check_task(
             evaluation = task.evaluate(batch, key)
         return as_evaluation(evaluation, len(batch), task)
 
-    code, settings = UserCode(task), part_to_json(task)
-    discard_compiled_if_edited(code)
-    first = evaluate(genotypes)
-    forgets = "" if task.traceable else FORGETS
-    _check_descriptors_and_fitness(name, first, box)
+    settings, forgets = part_to_json(task), "" if task.traceable else FORGETS
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
-    again = evaluate(genotypes)
-    agree = _find_agreeing_rows(task, again, first, tolerance, tolerance)
-    if not agree.all():
-        raise ValueError(
-            f"{name} must give the same result for the same genotypes and key; {(~agree).sum()} of "
-            f"{n} genotypes gave something else, "
-            f"{_describe_evaluation_differences(again, first, box)}. Some simulators take a seed "
-            "of 0 for none: try another, as in GymnasiumTask(..., seed=1). Where a simulator "
-            f"cannot, give check_task the tolerance that it needs{forgets}"
-        )
-    sizes = [n - 1] if sizes is None else sizes
-    for where, batch, row in _make_batch_variants(task, genotypes, sizes):
-        same = take_rows(evaluate(batch), jnp.flatnonzero(row >= 0))
-        before = take_rows(first, jnp.asarray(row[row >= 0]))
-        agree = _find_agreeing_rows(task, same, before, **near)
-        if agree.mean() < (1 if len(batch) == n else 0.5):
+    with evaluate_by_hand(task):
+        first = evaluate(genotypes)
+        _check_descriptors_and_fitness(name, first, box)
+        again = evaluate(genotypes)
+        agree = _find_agreeing_rows(task, again, first, tolerance, tolerance)
+        if not agree.all():
             raise ValueError(
-                f"row i of {name} must depend on genotype i and the key alone; {(~agree).sum()} "
-                f"of {agree.size} genotypes gave something else {where}{forgets}"
+                f"{name} must give the same result for the same genotypes and key; "
+                f"{(~agree).sum()} of {n} genotypes gave something else, "
+                f"{_describe_evaluation_differences(again, first, box)}. Some simulators take a "
+                "seed of 0 for none: try another, as in GymnasiumTask(..., seed=1). Where a "
+                f"simulator cannot, give check_task the tolerance that it needs{forgets}"
             )
-    if task.traceable:
-        compiled = jax.jit(evaluate)(genotypes, key)
-        if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
-            raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
-    ignore_evaluation_side_effects(code.texts, UserCode(task))
+        sizes = [n - 1] if sizes is None else sizes
+        for where, batch, row in _make_batch_variants(task, genotypes, sizes):
+            same = take_rows(evaluate(batch), jnp.flatnonzero(row >= 0))
+            before = take_rows(first, jnp.asarray(row[row >= 0]))
+            agree = _find_agreeing_rows(task, same, before, **near)
+            if agree.mean() < (1 if len(batch) == n else 0.5):
+                raise ValueError(
+                    f"row i of {name} must depend on genotype i and the key alone; "
+                    f"{(~agree).sum()} of {agree.size} genotypes gave something else "
+                    f"{where}{forgets}"
+                )
+        if task.traceable:
+            compiled = jax.jit(evaluate)(genotypes, key)
+            if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
+                raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
     changed = find_differences(settings, part_to_json(task))
     CHANGED_SETTINGS.setdefault(type(task), set()).update(changed)
     if changed:

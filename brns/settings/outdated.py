@@ -86,28 +86,20 @@ def search_is_evaluating() -> Generator[None, None, None]:
         _EVALUATING.now = before
 
 
-@contextlib.contextmanager
-def evaluate_by_hand(part: Any) -> Generator[None, None, None]:
+def evaluate_by_hand(part: Any) -> contextlib.AbstractContextManager[None]:
     """Around an evaluation that no search asks for: what was edited of a part holds, and what the
     evaluation changes is no edit.
     """
-    if getattr(_EVALUATING, "now", False):
-        yield
-        return
-    code = UserCode(part)
-    discard_compiled_if_edited(code)
-    yield
-    after = UserCode(part)
-    ignore_evaluation_side_effects(code.texts, after)
-    ignore_setting_side_effects(after)
+    return EditWatch(quick=False).call_by_hand(part)
 
 
 class EditWatch:
-    """Notices, by a few comparisons, that a user's objects or globals have other values than at the
-    last look; all of the code is looked at only then.
+    """Notices, by a few comparisons if it is `quick`, that a user's objects or globals have other
+    values than at the last look; all of the code is looked at only then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, quick: bool = True) -> None:
+        self._quick = quick
         self._code: UserCode | None = None
         self._values: dict[Any, Any] = {}
         self._state: set[Any] = set()
@@ -125,7 +117,8 @@ class EditWatch:
 
     def ignore_side_effects(self, part: Any) -> None:
         """What an evaluation has changed since the last look is no edit."""
-        if self._code is not None and (changed := self._find_changed()):
+        changed = self._find_changed()
+        if self._code is not None and (changed or not self._quick):
             self._state |= changed
             after = UserCode(part)
             ignore_evaluation_side_effects(self._code.texts, after)
@@ -142,17 +135,15 @@ class EditWatch:
         keys = now.keys() | self._values.keys()
         return {key for key in keys if now.get(key) != self._values.get(key)} - self._state
 
-    def call_by_hand(self, part: Any) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def call_by_hand(self, part: Any) -> Generator[None, None, None]:
         """Around a call that no search makes: as `evaluate_by_hand`, but for what was edited of
-        functions and files.
+        functions and files where it is quick.
         """
         nothing_to_see = self._code is not None and not self._values
         if nothing_to_see or getattr(_EVALUATING, "now", False):
-            return contextlib.nullcontext()
-        return self._call_by_hand(part)
-
-    @contextlib.contextmanager
-    def _call_by_hand(self, part: Any) -> Generator[None, None, None]:
+            yield
+            return
         self.discard_compiled_if_edited(part)
         with search_is_evaluating():
             yield
@@ -203,17 +194,6 @@ def _identify(value: Any, depth: int = 3) -> Any:
         items = value.items() if isinstance(value, dict) else value
         return [_identify(item, depth - 1) for item in list(items)]
     return _Same(value)
-
-
-def remember_code(now: UserCode) -> None:
-    """Of code that is compiled, or that an environment is made of, outside a run, so that a run
-    knows what was edited since.
-    """
-    for name, text in now.texts.items():
-        _TEXTS.setdefault(_make_code_key(name, now), text)
-    for name, spec in now.specs.items():
-        _SPECS.setdefault(name, spec)
-    _NAMES.update(now.names)
 
 
 def _is_or_is_part_of(name: str, names: Collection[str]) -> bool:

@@ -16,8 +16,7 @@ from gymnasium import spaces
 from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from brns.settings.outdated import count_process_edits, remember_code
-from brns.settings.sources import UserCode
+from brns.settings.outdated import count_process_edits, evaluate_by_hand
 from brns.tasks.gymnasium.numbers import as_real_numbers
 
 MAKING = threading.Lock()  # held while the standard output is away
@@ -56,9 +55,8 @@ class Worlds(threading.local):
     def get_or_make(self, i: int, make: Callable[[Any], Any]) -> Any:
         """This thread's environment i."""
         if i not in self.made:
-            if not self.made:
-                remember_code(UserCode(self.maker))
-            with _silence_output() if self.made else contextlib.nullcontext():
+            quiet = _silence_output() if self.made else contextlib.nullcontext()
+            with evaluate_by_hand(self.maker), quiet:
                 made = make(self.maker)
             if any(made is other for other in self.made.values()):
                 raise ValueError(
