@@ -16,7 +16,7 @@ import re
 import sys
 import sysconfig
 import types
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def format_source_with_digest(function: types.FunctionType) -> str:
 @functools.lru_cache(maxsize=64)
 def _compile_codes(text: str, file: str) -> list[types.CodeType]:
     """What Python compiles of a file, and within."""
-    return list(_iterate_codes(compile(text, file, "exec", dont_inherit=True)))
+    return _list_codes(compile(text, file, "exec", dont_inherit=True))
 
 
 def extract_digest_lines(text: str) -> list[str]:
@@ -129,12 +129,21 @@ def _describe_constant(constant: Any) -> Any:
     return sorted(map(repr, constant)) if isinstance(constant, frozenset) else repr(constant)
 
 
-def _iterate_codes(code: types.CodeType) -> Generator[types.CodeType, None, None]:
+def _iterate_constants(constants: Collection[Any]) -> Generator[Any, None, None]:
+    """Constants, and those within: of the code of functions, and of tuples, as in
+    `for name in ("a.csv", "b.csv")`.
+    """
+    for each in constants:
+        yield each
+        if isinstance(each, types.CodeType):
+            yield from _iterate_constants(each.co_consts)
+        elif isinstance(each, tuple | frozenset):
+            yield from _iterate_constants(each)
+
+
+def _list_codes(code: types.CodeType) -> list[types.CodeType]:
     """The code of a function, and of the functions within it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _iterate_codes(constant)
+    return [each for each in _iterate_constants([code]) if isinstance(each, types.CodeType)]
 
 
 def find_globals_and_names(code: types.CodeType) -> tuple[set[str], set[str]]:
@@ -153,7 +162,7 @@ def find_globals_and_names(code: types.CodeType) -> tuple[set[str], set[str]]:
 
 def find_assigned_attributes(code: types.CodeType) -> set[str]:
     """The attributes that a function, and the functions within it, assign."""
-    steps = itertools.chain.from_iterable(map(dis.get_instructions, _iterate_codes(code)))
+    steps = itertools.chain.from_iterable(map(dis.get_instructions, _list_codes(code)))
     return {step.argval for step in steps if step.opname == "STORE_ATTR"}
 
 
@@ -161,7 +170,7 @@ def find_imports(code: types.CodeType, package: str) -> Generator[str, None, Non
     """The names of modules that a function of a package, and the functions within it, import; of
     `from a import b` both `a` and `a.b`, since b may be one.
     """
-    steps = itertools.chain.from_iterable(map(dis.get_instructions, _iterate_codes(code)))
+    steps = itertools.chain.from_iterable(map(dis.get_instructions, _list_codes(code)))
     steps = [step for step in steps if step.opname != "EXTENDED_ARG"]
     for level, names, step in zip(steps, steps[1:], steps[2:], strict=False):
         if step.opname == "IMPORT_NAME":  # before it come its level and its names
@@ -198,15 +207,7 @@ def find_globals_bound_to(value: Any) -> list[tuple[dict[str, Any], str]]:
 
 def find_strings(code: types.CodeType) -> set[str]:
     """The words that a function, and the functions within it, say."""
-    constants = itertools.chain.from_iterable(each.co_consts for each in _iterate_codes(code))
-    words, held = set(), list(constants)
-    while held:
-        each = held.pop()
-        if isinstance(each, tuple | frozenset):  # as of `for name in ("a.csv", "b.csv")`
-            held += each
-        elif isinstance(each, str):
-            words.add(each)
-    return words
+    return {each for each in _iterate_constants([code]) if isinstance(each, str)}
 
 
 def find_written_files(text: str) -> set[str]:
