@@ -15,7 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from brns.settings.description import SMALL, attributes_of, part_to_json
+from brns.settings.description import (
+    SMALL,
+    attributes_of,
+    get_attribute_safely,
+    part_to_json,
+)
 from brns.settings.differences import find_differences
 from brns.settings.edits import (
     CHANGED_SETTINGS,
@@ -31,8 +36,8 @@ _NAMES: set[str] = set()
 """of all that was looked for"""
 _OBJECTS: dict[int, tuple[Callable[[], Any], dict[str, Any]]] = {}
 """by id, a reference to an object of a user's class, and its settings as a run used it last"""
-_SPECS: dict[str, Any] = {}
-"""by id, what was registered with Gymnasium when this process used it last"""
+_UNNAMED: dict[tuple[Any, str], Any] = {}
+"""what this process used last of what no name tells, by `_find_unnamed`"""
 _EDITS: list[None] = []
 """one for each time that code or settings had changed"""
 _EVALUATING = threading.local()
@@ -58,21 +63,35 @@ def discard_compiled_if_edited(now: UserCode) -> None:
         if not owner and name not in now.texts and _is_or_is_part_of(name, now.names):
             before[name] = _TEXTS.pop((name, owner))  # it is gone
     edited = before.keys() & diff_code_by_name(before, now).keys()
-    again = any(_is_other_spec(_SPECS.get(name, spec), spec) for name, spec in now.specs.items())
-    _SPECS.update(now.specs)
-    if _remember_settings_and_compare_with_last(now) or edited or again:
+    unnamed = _find_unnamed(now)
+    others = any(_UNNAMED.get(key, value) is not value for key, value in unnamed.items())
+    _UNNAMED.update(unnamed)
+    if _remember_settings_and_compare_with_last(now) or edited or others:
         jax.clear_caches()
         _EDITS.append(None)
     _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
     _NAMES.update(now.names)
 
 
-def _is_other_spec(before: Any, spec: Any) -> bool:
-    """Whether another class, function or object is registered; texts tell of other values."""
-    keys = {*before.kwargs, *spec.kwargs}
-    pairs = [(before.kwargs.get(key), spec.kwargs.get(key)) for key in keys]
-    pairs.append((before.entry_point, spec.entry_point))
-    return any(not (a is b or all(map(is_value_or_collection, (a, b)))) for a, b in pairs)
+def _find_unnamed(now: UserCode) -> dict[tuple[Any, str], Any]:
+    """What may be another one though its name and texts are the same, by where it is: a lambda of a
+    module, and what is registered with Gymnasium but for values.
+    """
+    unnamed = {}
+    for module, name in now.globals.values():
+        value = module.get(name)
+        if _is_unnamed(value):
+            unnamed[id(module), name] = value
+    for spec in now.specs.values():
+        for name, value in {"": spec.entry_point, **spec.kwargs}.items():
+            if not is_value_or_collection(value):
+                unnamed[spec.id, name] = value
+    return unnamed
+
+
+def _is_unnamed(value: Any) -> bool:
+    """Whether it is a lambda, or a function within another one: others have the same name."""
+    return "<" in str(get_attribute_safely(value, "__qualname__"))
 
 
 @contextlib.contextmanager
@@ -234,14 +253,19 @@ def _remember_settings_and_compare_with_last(now: UserCode) -> bool:
 
 
 def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
-    """The user's objects with their settings, but those that cannot be described."""
+    """The user's objects with their settings, but those that cannot be described, and with which
+    lambdas they have.
+    """
     described = []
     for thing in now.objects:
         try:
             settings = part_to_json(thing)
         except Exception:
             continue
-        described.append((thing, settings if isinstance(settings, dict) else {"": settings}))
+        settings = settings if isinstance(settings, dict) else {"": settings}
+        functions = filter(lambda item: _is_unnamed(item[1]), attributes_of(thing).items())
+        which = {f"{name} is": id(function) for name, function in functions}
+        described.append((thing, settings | which))
     return described
 
 

@@ -84,9 +84,8 @@ class UserCode:
         self.functions: dict[str, list[types.FunctionType]] = {}
         self.made: dict[str, str] = {}
         """name of an object, such as a simulator of a package, to the lines that assign it; of a
-        class with bases, or of a package, to a line that names them"""
-        self.files: dict[str, str] = {}
-        """name of a module that a function imports to its text"""
+        class with bases, or of a package, to a line that names them; of a module that a function
+        imports to its text"""
         self.specs: dict[str, Any] = {}
         """what is registered with Gymnasium, by id"""
         self.classes: dict[str, type] = {}
@@ -131,7 +130,7 @@ class UserCode:
     @functools.cached_property
     def texts(self) -> dict[str, str]:
         """Name to source, of a function without any to a digest of what Python compiled."""
-        names = (*self.values, *self.made, *self.files, *self.functions)
+        names = (*self.values, *self.made, *self.functions)
         texts = {
             name: self.join_value_texts(name)
             + "".join(map(format_source_with_digest, self.functions.get(name, ())))
@@ -141,7 +140,7 @@ class UserCode:
 
     def join_value_texts(self, name: str) -> str:
         """What there is of a name, but for functions."""
-        return "".join(each.get(name, "") for each in (self.values, self.made, self.files))
+        return self.values.get(name, "") + self.made.get(name, "")
 
     def digest_module_files(self) -> dict[str, str]:
         """Name of a module to a digest of its file as it is now."""
@@ -402,11 +401,11 @@ class UserCode:
 
         They may not be imported yet, and importing could do anything: so it is all of the text.
         """
-        file = None if name in self.files else find_user_file(name)
+        file = None if name in self.made else find_user_file(name)
         if file and file.endswith(".py"):
             with contextlib.suppress(OSError, SyntaxError, ValueError):
                 text = pathlib.Path(file).read_text("utf-8")
-                self.files[name] = text
+                self.made[name] = text
                 inner = name if file.endswith("__init__.py") else name.rpartition(".")[0]
                 for each in find_imports(compile(text, file, "exec", dont_inherit=True), inner):
                     self._collect_imported_module_text(each)

@@ -302,6 +302,23 @@ def make(gain):
     "arrays of a package's object": """import scipy.interpolate
 def make(gain):
     return scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], [0.0, gain, 1.0])""",
+    "which of several classes an attribute has": """class Flat:
+    pass
+class Hills:
+    pass
+GROUNDS = {1: Flat, 2: Hills}
+class make:
+    def __init__(self, number):
+        self.ground = GROUNDS[number]()""",
+    "which of several objects": """SHORT, LONG = Gain(1.0), Gain(3.0)
+class make:
+    def __init__(self, number, near=SHORT, far=LONG):
+        self.near, self.far = (near, far) if number == 1 else (far, near)""",
+    "which of several lambdas": """SHAPES = {1: lambda x: 0 * x, 2: lambda x: x}
+class make(eqx.Module):
+    shape: typing.Any
+    def __init__(self, number):
+        self.shape = SHAPES[number]""",
 }
 """what `make` gives holds a number that no line of the module has"""
 
@@ -371,35 +388,6 @@ def __getattr__(name):
     edited = diff_code_by_name(texts[0], now)
     assert edited
     assert all(name.startswith("aside.") for name in edited)
-
-
-CHOICES = {
-    "a class": """class Flat:
-    pass
-class Hills:
-    pass
-GROUNDS = {1: Flat, 2: Hills}
-class Walk:
-    def __init__(self, number):
-        self.ground = GROUNDS[number]()""",
-    "an object": """SHORT, LONG = Gain(1.0), Gain(3.0)
-class Walk:
-    def __init__(self, number, near=SHORT, far=LONG):
-        self.near, self.far = (near, far) if number == 1 else (far, near)""",
-    "a lambda": """SHAPES = {1: lambda x: 0 * x, 2: lambda x: x}
-class Walk(eqx.Module):
-    shape: typing.Any
-    def __init__(self, number):
-        self.shape = SHAPES[number]""",
-}
-
-
-@pytest.mark.parametrize("choice", CHOICES)
-def test_which_of_what_there_is_an_attribute_has_is_told(choice, tmp_path, monkeypatch):
-    module = loaded(tmp_path, "own", f"{BEGIN}\n{CHOICES[choice]}\n", monkeypatch)
-    one, again, other = (read_sources(search(Own(module.Walk(i)))) for i in (1, 1, 2))
-    assert diff_code_by_name(one.texts, again) == {}
-    assert diff_code_by_name(one.texts, other)
 
 
 @pytest.mark.parametrize(
