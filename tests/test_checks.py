@@ -387,11 +387,17 @@ def test_a_setting_that_evaluations_change_is_told():
 
 
 def test_our_operators_keep_their_contracts():
-    for select in (brns.Elitist(), brns.NSGA2(), brns.LocalCompetition(), brns.Generational()):
+    check_selection(brns.Elitist())
+    check_mutation(brns.GaussianMutation(), FIVE)
+    check_founders(brns.UniformFounders(), FIVE)
+
+
+@pytest.mark.slow
+def test_our_other_operators_keep_their_contracts():
+    for select in (brns.NSGA2(), brns.LocalCompetition(), brns.Generational()):
         check_selection(select)
     for mutate in (brns.IsoLineDD(), brns.Crossover()):
         check_mutation(mutate, Box([-1.0, 0.0, 10.0], [1.0, 5.0, 11.0]))
-    check_founders(brns.UniformFounders(), FIVE)
 
 
 class Growing(Distance):

@@ -125,15 +125,10 @@ def _check_part_and_box(name: str, part: Any, contract: type, box: Box | None = 
         raise ValueError(f"box must be a brns.Box, such as task.genotype_space; got {box!r:.80}")
 
 
-@eqx.filter_jit
-def _apply_operator_jit(operator: Any, *arguments: Any) -> Any:
-    return operator(*arguments)
-
-
 def _call_compiled(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
     with explain_compile_errors(name, operator):
-        return _apply_operator_jit(operator, *arguments)
+        return eqx.filter_jit(operator)(*arguments)
 
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:
