@@ -36,10 +36,9 @@ from brns.settings.differences import find_differences, format_diff
 from brns.settings.edits import (
     diff_code_by_name,
     format_edits,
-    ignore_evaluation_side_effects,
     list_evaluation_side_effects,
 )
-from brns.settings.outdated import discard_compiled_if_edited, ignore_setting_side_effects
+from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.settings.parts import CLASSES
 from brns.settings.sources import UserCode
 from brns.tasks.chunked import has_workers, unwrap_task
@@ -304,8 +303,7 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
             error.add_note(f"This was {job.method} in {job.world.name}")
             raise
         after = _read_code(job.search, job.world, job.peer)
-        ignore_evaluation_side_effects(job.code.texts, after)
-        ignore_setting_side_effects(after)
+        ignore_side_effects(job.code.texts, after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}

@@ -20,7 +20,7 @@ from brns.search import NoveltySearch
 from brns.settings import edits
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, follow_moved_paths, format_diff
-from brns.settings.outdated import discard_compiled_if_edited, ignore_setting_side_effects
+from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -140,11 +140,10 @@ class Metadata(Facts):
     def collect_evaluation_side_effects(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         source, settings = read_sources(search), [*self.find_different_settings(search)]
-        edits.ignore_evaluation_side_effects(self.sources, source)
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         edits.CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
-        ignore_setting_side_effects(source)
+        ignore_side_effects(self.sources, source)
         settings += list_changing_task_settings(search, self.experiment)
         return [*settings, *edits.list_evaluation_side_effects(source)]
 

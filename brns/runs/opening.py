@@ -238,7 +238,7 @@ def check_not_edited_meanwhile(runs: Sequence[Record], run: ActiveRun, watch: Ed
 
     What has another form now is none, such as a log that grew, or what was made when first needed.
     """
-    if not watch.has_changed():
+    if not watch.find_changed():
         return
     if run.number == run.total:
         watch.discard_compiled_if_edited(run.search)

@@ -29,12 +29,6 @@ LIBRARY = tuple(sysconfig.get_paths()[name] + os.sep for name in FOLDERS)
 INSTALLED = ("site-packages", "dist-packages")
 HARMLESS = {"brns", "display", *vars(builtins)} - {"setattr", "delattr", "exec"}
 """functions, and a module of them, that change none of their arguments"""
-WRITING = {"dump", "imsave", "imwrite", "mimsave", "save", "savefig", "savetxt", "savez"}
-WRITING |= {"savez_compressed", "to_csv", "to_json", "to_pickle", "to_parquet", "to_excel"}
-WRITING |= {"write_bytes", "write_html", "write_image", "write_text", "FileHandler"}
-"""functions that write a file"""
-MODES = {f"{mode}{kind}{more}" for mode in "wax" for kind in ("", "b", "t") for more in ("", "+")}
-"""of `open`, to write"""
 IMPORTERS = ("_frozen_importlib", "_frozen_importlib_external")
 
 
@@ -208,36 +202,6 @@ def find_globals_bound_to(value: Any) -> list[tuple[dict[str, Any], str]]:
 def find_strings(code: types.CodeType) -> set[str]:
     """The words that a function, and the functions within it, say."""
     return {each for each in _iterate_constants([code]) if isinstance(each, str)}
-
-
-def find_written_files(text: str) -> set[str]:
-    """The texts in calls that write files, such as `open("a.csv", "a")` and `savefig(path)`; of a
-    variable those that the function assigns to it, or has as its default.
-    """
-    try:
-        nodes = list(ast.walk(parse_source(text)))
-    except SyntaxError:
-        return set()
-    calls = [node for node in nodes if isinstance(node, ast.Call) and _is_call_that_writes(node)]
-    inner = list(itertools.chain.from_iterable(map(ast.walk, calls)))
-    names = {node.id for node in inner if isinstance(node, ast.Name)}
-    for node in nodes:
-        if isinstance(node, ast.arguments):
-            positional = reversed([*node.posonlyargs, *node.args])
-            pairs: list[Any] = [*zip(positional, reversed(node.defaults), strict=False)]
-            pairs += zip(node.kwonlyargs, node.kw_defaults, strict=True)
-            inner += [default for each, default in pairs if default and each.arg in names]
-        elif isinstance(node, ast.Assign) and find_variables(node, ast.Store) & names:
-            inner += ast.walk(node.value)
-    constants = [node.value for node in inner if isinstance(node, ast.Constant)]
-    return {value for value in constants if isinstance(value, str)}
-
-
-def _is_call_that_writes(call: ast.Call) -> bool:
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    modes = {each.value for each in given if isinstance(each, ast.Constant)}
-    return name in WRITING or (name == "open" and not modes.isdisjoint(MODES))
 
 
 def read_module_writes(module: Mapping[str, Any], name: str) -> str:

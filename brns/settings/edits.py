@@ -17,11 +17,12 @@ from brns.settings.code import (
     normalize_source,
     sets_attribute,
 )
-from brns.settings.sources import DATA_FILE, UserCode
+from brns.settings.data_files import DATA_FILE
+from brns.settings.sources import UserCode
 
 SHOWN = 30
 """lines of a difference"""
-_CHANGED: set[str] = set()
+CHANGED_CODE: set[str] = set()
 """names of what evaluations of this process changed: counters, caches, logs"""
 CHANGED_SETTINGS: MutableMapping[type, set[str]] = weakref.WeakKeyDictionary()
 """the same of the settings of objects of a class"""
@@ -33,7 +34,7 @@ def list_evaluation_side_effects(code: UserCode) -> list[str]:
     def is_named_in_code(name: str) -> bool:
         return name in code.names or ("." in name and is_named_in_code(name.rpartition(".")[0]))
 
-    return sorted(filter(is_named_in_code, _CHANGED))
+    return sorted(filter(is_named_in_code, CHANGED_CODE))
 
 
 def diff_code_by_name(
@@ -44,7 +45,7 @@ def diff_code_by_name(
     for name in dict.fromkeys((*before, *texts)):
         was, text = before.get(name, ""), texts.get(name, "")
         missing = name.startswith(DATA_FILE) and not (was and text)  # from this working directory
-        expected = name in changing or name in _CHANGED or was == text or missing
+        expected = name in changing or name in CHANGED_CODE or was == text or missing
         if expected or normalize_source(was) == normalize_source(text):
             continue
         compiled = extract_digest_lines(text)  # of a file that was edited, but not imported again
@@ -68,31 +69,20 @@ def format_edits(edited: Mapping[str, str], now: UserCode) -> str:
     return "\n".join(paragraphs)
 
 
-def ignore_evaluation_side_effects(before: Mapping[str, str], now: UserCode) -> None:
-    """From now on what evaluations changed since the texts were `before` is no edit in this
-    process: counters, caches, logs.
-
-    What a file says of functions and objects that were there may have been edited meanwhile.
-    """
-    for name in diff_code_by_name(before, now):
-        there = name in before and name in now.texts
-        if not there or name in now.values or before[name].startswith(f"{name} = "):
-            _CHANGED.add(name)
-
-
 class SentCode(NamedTuple):
     """The code of a task, for a worker that imports it to compare with its own."""
 
     python: tuple[int, ...]
     texts: dict[str, str]
     files: dict[str, str]
+    """the modules' whole text"""
     changing: list[str]
 
 
 def describe_code_for_workers(task: Any) -> SentCode:
     code = UserCode(task)
     changing = list_evaluation_side_effects(code)
-    return SentCode(sys.version_info[:2], code.texts, code.digest_module_files(), changing)
+    return SentCode(sys.version_info[:2], code.texts, code.read_module_files(), changing)
 
 
 def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
@@ -101,11 +91,12 @@ def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
     """
     if sent.python != sys.version_info[:2]:
         return []
-    files, mismatched = here.digest_module_files(), []
+    files, mismatched = here.read_module_files(), []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")
         modules = {each for each in (*sent.files, *files) if name.startswith(each)}
-        edited = any(sent.files.get(each) != files.get(each) for each in modules)
+        both = [(sent.files.get(each, ""), files.get(each, "")) for each in modules]
+        edited = any(normalize_source(was) != normalize_source(now) for was, now in both)
         if there and text and (edited or extract_digest_lines(there) != extract_digest_lines(text)):
             mismatched.append(name)
     return mismatched
@@ -115,11 +106,7 @@ def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]
     """The names of constants that the search's process has set since it imported their modules, to
     other values than they have here.
     """
-    texts = {}
-    for prefix, path in here.paths.items():
-        with contextlib.suppress(OSError, ValueError):
-            texts[prefix] = path.read_text("utf-8")
-    changed = []
+    texts, changed = here.read_module_files(), []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
         if name in sent.texts and name in here.values:
             for prefix in filter(name.startswith, texts):

@@ -9,7 +9,7 @@ import contextlib
 import threading
 import types
 import weakref
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from typing import Any
 
 import jax
@@ -22,11 +22,7 @@ from brns.settings.description import (
     part_to_json,
 )
 from brns.settings.differences import find_differences
-from brns.settings.edits import (
-    CHANGED_SETTINGS,
-    diff_code_by_name,
-    ignore_evaluation_side_effects,
-)
+from brns.settings.edits import CHANGED_CODE, CHANGED_SETTINGS, diff_code_by_name
 from brns.settings.sources import UserCode
 from brns.settings.values import PLAIN, is_value_or_collection
 
@@ -129,27 +125,23 @@ class EditWatch:
 
     def discard_compiled_if_edited(self, part: Any) -> None:
         """As the function of this name, for what was changed since the last look."""
-        if self._code is None or self.has_changed():
+        if self._code is None or self.find_changed():
             self._code = UserCode(part)
             discard_compiled_if_edited(self._code)
         self._values = _identify_values(self._code)
 
     def ignore_side_effects(self, part: Any) -> None:
         """What an evaluation has changed since the last look is no edit."""
-        changed = self._find_changed()
+        changed = self.find_changed()
         if self._code is not None and (changed or not self._quick):
             self._state |= changed
             after = UserCode(part)
-            ignore_evaluation_side_effects(self._code.texts, after)
-            ignore_setting_side_effects(after)
+            ignore_side_effects(self._code.texts, after)
             self._code = after
             self._values = _identify_values(after)
 
-    def has_changed(self) -> bool:
-        """Whether there is anything new since the last look, but for what evaluations change."""
-        return bool(self._find_changed())
-
-    def _find_changed(self) -> set[Any]:
+    def find_changed(self) -> set[Any]:
+        """What is new since the last look, but for what evaluations change."""
         now = _identify_values(self._code) if self._code else {}
         keys = now.keys() | self._values.keys()
         return {key for key in keys if now.get(key) != self._values.get(key)} - self._state
@@ -231,8 +223,16 @@ def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
     return name, 0
 
 
-def ignore_setting_side_effects(now: UserCode) -> None:
-    """Settings of objects that a run changed are no edits from now on, such as counters."""
+def ignore_side_effects(before: Mapping[str, str], now: UserCode) -> None:
+    """From now on what evaluations changed since the texts were `before`, and since objects were
+    used last, is no edit in this process: counters, caches, logs.
+
+    What a file says of functions and objects that were there may have been edited meanwhile.
+    """
+    for name in diff_code_by_name(before, now):
+        there = name in before and name in now.texts
+        if not there or name in now.values or before[name].startswith(f"{name} = "):
+            CHANGED_CODE.add(name)
     for thing, settings in _describe_objects(now):
         if changed := _find_changed_settings(thing, settings):
             CHANGED_SETTINGS.setdefault(type(thing), set()).update(changed)

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import enum
 import functools
-import hashlib
 import inspect
 import itertools
 import pathlib
@@ -31,13 +30,19 @@ from brns.settings.code import (
     find_strings,
     find_user_file,
     find_variables,
-    find_written_files,
     format_source_with_digest,
     get_module_prefix,
     get_qualified_name,
     is_user_code,
-    normalize_source,
     read_module_writes,
+)
+from brns.settings.data_files import (
+    CODE,
+    CONFIGURATIONS,
+    DATA_FILE,
+    RUN_ARGUMENTS,
+    find_data_files,
+    find_written_files,
 )
 from brns.settings.description import attributes_of, get_attribute_safely, part_to_json
 from brns.settings.parsing import get_source_text, parse_source
@@ -54,20 +59,10 @@ from brns.settings.values import (
     name_dictionary_entry,
 )
 
-DATA_FILE = "file "
-"""before the name of a data file"""
-CODE = {"", ".py", ".ipynb"}
-"""endings of files of which the code counts, not the text"""
-CONFIGURATIONS = {".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"}
-"""the same, of which the values count that a program keeps; where it keeps none, the text"""
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 INITIALIZERS = {"__init__", "__post_init__", "__new__", "__init_subclass__", "__set_name__"}
 """methods that give an object or a class its first values"""
-RUN_ARGUMENTS = {"generations", "out", "exist", "checkpoint_every", "progress"}
-"""of `brns.run`, which a configuration may have beside what a task reads"""
-OF_A_RUN = rf"""["']?\b({"|".join(sorted(RUN_ARGUMENTS))})["']?\s*[:=][^,}}\n]*""".encode()
-"""these in the text of a configuration"""
 NAMED = 30
 """items of a dictionary that have names of their own"""
 Function = types.FunctionType | types.MethodType | functools.partial
@@ -142,14 +137,13 @@ class UserCode:
         """What there is of a name, but for functions."""
         return self.values.get(name, "") + self.made.get(name, "")
 
-    def digest_module_files(self) -> dict[str, str]:
-        """Name of a module to a digest of its file as it is now."""
-        digests = {}
+    def read_module_files(self) -> dict[str, str]:
+        """Name of a module to the text of its file as it is now."""
+        texts = {}
         for name, path in self.paths.items():
             with contextlib.suppress(OSError):
-                content = normalize_source(path.read_text("utf-8", "replace"))
-                digests[name] = hashlib.sha256(content.encode()).hexdigest()
-        return digests
+                texts[name] = path.read_text("utf-8", "replace")
+        return texts
 
     def _drop_written_files(self) -> None:
         """Leave out the files that the code itself writes, such as pictures and logs."""
@@ -416,18 +410,12 @@ class UserCode:
         module: Mapping[str, Any] | None = None,
         left_out: Collection[str] = CODE,
     ) -> None:
-        """Add a digest of a file, such as a robot's or a table's, that there is under a name: from
-        the working directory, or where a module is. Some endings are left out.
-        """
-        if "." not in str(name):
-            return
+        """Add the data files that there are under a name, but with some endings."""
         folder = pathlib.Path((module or {}).get("__file__") or "").parent
-        for file in (pathlib.Path(name), folder / name):
-            if file.suffix not in left_out and (digest := _digest_file(file)):
-                line, key = f"{file.name}, sha256 {digest}\n", f"{DATA_FILE}{file.name}"
-                self.names.add(key)
-                lines = {*self.values.get(key, "").splitlines(keepends=True), line}
-                self.values[key] = "".join(sorted(lines))  # of several folders
+        for key, line in find_data_files(name, folder, left_out):
+            self.names.add(key)
+            lines = {*self.values.get(key, "").splitlines(keepends=True), line}
+            self.values[key] = "".join(sorted(lines))  # of several folders
 
     def _collect_globals(self, module: Mapping[str, Any], names: set[str], prefix: str) -> None:
         """Add what has one of these names in a module, with the lines that make an object."""
@@ -487,26 +475,6 @@ class UserCode:
             self.made[name] = f"{name.rpartition('.')[2]} = {value.__name__}\n"
         else:
             self._collect(value, name)
-
-
-def _digest_file(file: pathlib.Path) -> str:
-    """Of what a file holds; empty where there is none."""
-    try:
-        if not file.is_file():
-            return ""
-        status = file.stat()
-        return _digest_content(file.absolute(), status.st_mtime_ns, status.st_size)
-    except (OSError, ValueError):  # one that may not be read, a text that is no name
-        return ""
-
-
-@functools.lru_cache(maxsize=256)
-def _digest_content(file: pathlib.Path, *_: int) -> str:
-    if file.suffix in CONFIGURATIONS:
-        content = re.sub(OF_A_RUN, b"", file.read_bytes())
-        return hashlib.sha256(content).hexdigest()[:16]
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
 
 
 def _is_not_generated_by_decorator(value: Any) -> bool:

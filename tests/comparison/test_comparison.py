@@ -154,7 +154,7 @@ def test_results_of_code_that_was_edited_are_refused(tmp_path, monkeypatch):
 
     compare()
     compare(methods=("near", "far"))  # evaluations changed counters
-    for memory in (CHANGED_SETTINGS, edits._CHANGED, Counting.batches):
+    for memory in (CHANGED_SETTINGS, edits.CHANGED_CODE, Counting.batches):
         memory.clear()
     task = Counting()  # as in another process
     compare(methods=("near", "far"))
