@@ -52,7 +52,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 def forgotten():
     """What another test's tasks were: one of the same name here is no edit of it."""
     if outdated := sys.modules.get("brns.settings.outdated"):
-        for memory in (outdated._TEXTS, outdated._NAMES, outdated._OBJECTS, outdated._UNNAMED):
+        for memory in (outdated._TEXTS, outdated._OBJECTS, outdated._UNNAMED):
             memory.clear()
 
 

@@ -9,7 +9,7 @@ import contextlib
 import threading
 import types
 import weakref
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import jax
@@ -27,9 +27,7 @@ from brns.settings.sources import UserCode
 from brns.settings.values import PLAIN, is_value_or_collection
 
 _TEXTS: dict[tuple[str, int], str] = {}
-"""the code that this process used last, by `_make_code_key`"""
-_NAMES: set[str] = set()
-"""of all that was looked for"""
+"""the code that this process used last, by `_make_code_key`; empty of what was not found"""
 _OBJECTS: dict[int, tuple[Callable[[], Any], dict[str, Any]]] = {}
 """by id, a reference to an object of a user's class, and its settings as a run used it last"""
 _UNNAMED: dict[tuple[Any, str], Any] = {}
@@ -51,12 +49,11 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     """
     before, keys = {}, {name: _make_code_key(name, now) for name in now.texts}
     for name, key in keys.items():
-        if key in _TEXTS:
-            before[name] = _TEXTS[key]
-        elif not key[1] and _is_or_is_part_of(name, _NAMES):
-            before[name] = ""  # it was not there
+        if key in _TEXTS or (not key[1] and (_whole(name), 0) in _TEXTS):
+            before[name] = _TEXTS.get(key, "")
     for name, owner in [*_TEXTS]:
-        if not owner and name not in now.texts and _is_or_is_part_of(name, now.names):
+        looked_for = not {name, _whole(name)}.isdisjoint(now.names)
+        if looked_for and not owner and name not in now.texts:
             before[name] = _TEXTS.pop((name, owner))  # it is gone
     edited = before.keys() & diff_code_by_name(before, now).keys()
     unnamed = _find_unnamed(now)
@@ -66,7 +63,13 @@ def discard_compiled_if_edited(now: UserCode) -> None:
         jax.clear_caches()
         _EDITS.append(None)
     _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
-    _NAMES.update(now.names)
+    for name in now.names:
+        _TEXTS.setdefault((name, 0), "")
+
+
+def _whole(name: str) -> str:
+    """The name of what has a part of this name."""
+    return name.rpartition(".")[0]
 
 
 def _find_unnamed(now: UserCode) -> dict[tuple[Any, str], Any]:
@@ -207,10 +210,6 @@ def _identify(value: Any, depth: int = 3) -> Any:
     return _Same(value)
 
 
-def _is_or_is_part_of(name: str, names: Collection[str]) -> bool:
-    return name in names or name.rpartition(".")[0] in names
-
-
 def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
     """A name; of a lambda, and of what is within a function, also which object it is or is a part
     of: others of this name are made again and again.
@@ -219,7 +218,7 @@ def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
     while "<" in part:
         if (owner := code.classes.get(part, code.functions.get(part, [None])[-1])) is not None:
             return name, id(owner)
-        part = part.rpartition(".")[0]
+        part = _whole(part)
     return name, 0
 
 

@@ -289,26 +289,11 @@ class Simulator:
         return genotypes
 
 
-def make(gain):
-    return lambda genotypes: gain * genotypes
-
-
-def test_another_lambda_of_the_same_name_is_an_edit():
-    """Of a module, and of an object; what was there before may be kept elsewhere."""
-    names, simulator, lambdas = {"__name__": "typed"}, Simulator(), [*map(make, (1.0, 2.0, 3.0))]
-    exec("def use(x):\n    return scaled(x)", names)
-    names["scaled"] = simulator.scaled = lambdas[0]
-    edits = []
-    for place, number in ((names, 0), (names, 1), (vars(simulator), 2), (names, 1)):
-        place["scaled"] = lambdas[number]
-        for function in (names["use"], simulator):
-            discard_compiled_if_edited(read_sources(search(Own(function))))
-        edits.append(count_process_edits())
-    assert np.diff(edits).tolist() == [1, 1, 0]
-
-
 @pytest.mark.slow
 def test_tasks_in_turn_make_nothing_anew(own, monkeypatch):
+    def make(gain):
+        return lambda genotypes: gain * genotypes
+
     tasks = [Own(make(1.0)), Own(make(0.5)), Own(lambda x: x), Own(lambda x: x / 2)]
     tasks += [Simulated(Simulator()), own.Module()]
     turns = [(task, None) for task in tasks] + [(tasks[0], own.Estimator())]

@@ -5,7 +5,7 @@ import sys
 
 import gymnasium
 import pytest
-from modules import Own, loaded
+from modules import Own, loaded, typed
 from searches import search
 
 import brns
@@ -13,6 +13,7 @@ from brns.runs.metadata import read_sources
 from brns.settings.description import part_to_json
 from brns.settings.differences import find_differences
 from brns.settings.edits import diff_code_by_name
+from brns.settings.outdated import count_process_edits, discard_compiled_if_edited
 
 BEGIN = """
 import abc, argparse, collections, dataclasses, fractions, functools, itertools, operator
@@ -320,7 +321,7 @@ class make(eqx.Module):
     def __init__(self, number):
         self.shape = SHAPES[number]""",
 }
-"""what `make` gives holds a number that no line of the module has"""
+"""what `make` gives holds a number that no line of the module has, or one of several things"""
 
 
 @pytest.mark.parametrize("way", MADE)
@@ -433,3 +434,23 @@ def test_an_environment_is_the_same_code_before_and_after_it_is_imported(
         importlib.import_module("own_worlds")
     assert "own_worlds.Env.gain" in read_sources(search(task)).texts
     del gymnasium.registry["Later-v0"]
+
+
+def test_another_lambda_of_the_same_name_is_an_edit():
+    """Of a module, and of an object; what was there before may be kept elsewhere."""
+
+    class Robot:
+        def __call__(self, x):
+            return self.scaled(x)
+
+    robot, use = Robot(), typed("def use(x):\n    return scaled(x)", scaled=None)
+    lambdas = [lambda x, gain=gain: gain * x for gain in range(3)]
+    use.__globals__["scaled"] = robot.scaled = lambdas[0]
+    edits = []
+    module, attributes = use.__globals__, vars(robot)
+    for place, number in ((module, 0), (module, 1), (attributes, 2), (attributes, 2)):
+        place["scaled"] = lambdas[number]
+        for function in (use, robot):
+            discard_compiled_if_edited(read_sources(search(Own(function))))
+        edits.append(count_process_edits())
+    assert [after - edits[0] for after in edits] == [0, 1, 2, 2]
