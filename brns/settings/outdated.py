@@ -51,10 +51,11 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     for name, key in keys.items():
         if key in _TEXTS or (not key[1] and (_whole(name), 0) in _TEXTS):
             before[name] = _TEXTS.get(key, "")
-    for name, owner in [*_TEXTS]:
+    for (name, owner), text in [*_TEXTS.items()]:
         looked_for = not {name, _whole(name)}.isdisjoint(now.names)
-        if looked_for and not owner and name not in now.texts:
-            before[name] = _TEXTS.pop((name, owner))  # it is gone
+        if text and looked_for and not owner and name not in now.texts:  # it is gone
+            before[name] = text
+            _TEXTS[name, owner] = ""
     edited = before.keys() & diff_code_by_name(before, now).keys()
     unnamed = _find_unnamed(now)
     others = any(_UNNAMED.get(key, value) is not value for key, value in unnamed.items())
