@@ -23,9 +23,9 @@ from brns.checks.generations import (
     check_lineage_and_operator_numbers,
     check_not_all_failed_and_finite,
     check_offspring_ids_above_parents,
+    check_row_numbers,
     check_search_state_shapes,
     check_structure,
-    check_survivor_rows_type_and_shape,
     check_survivors_distinct,
     explain_task_errors,
 )
@@ -327,7 +327,6 @@ class NoveltySearch(eqx.Module):
         return EditWatch()
 
     def _check_operators_draw_by_key_alone(self, genotypes: Float[Array, "n p"]) -> None:
-        """Refuse mutation and selection that draw otherwise."""
         key, space = jax.random.key(0), self.task.genotype_space
         for mutate in self.mutate_as_mixture.operators:
             check_draws_by_key_alone("mutate", mutate, (key, genotypes), space)
@@ -511,7 +510,7 @@ def _tell(
     union = union._replace(novelty=novelty)
     with explain_compile_errors("select", select):
         rows = select(lower_failed_scores_to_least(union), mu)
-    check_survivor_rows_type_and_shape(select, rows, mu)
+    check_row_numbers("select", select, rows, mu)
     rows = replace_failed_survivors(union, _replace_rows_out_of_range(rows, mu + n))
     generation = Generation(
         take_rows(union, slice(mu)), take_rows(union, slice(mu, None)), take_rows(union, rows)

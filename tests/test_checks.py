@@ -320,7 +320,7 @@ def beyond_all(genotypes):
 
 SECOND = [
     (beyond_all, "recombine must .* rows from 0 to 7, or"),
-    (lambda genes: (genes, jnp.zeros(len(genes))), "second parents as integers; .* float32"),
+    (lambda genes: (genes, jnp.zeros(len(genes))), "rows as an array of integers; .* float32"),
     (lambda genes: genes, "the mutants and the rows of .*; Recombines gave"),
     (lambda genes: (genes, jnp.zeros(1, int)), r"recombine must .* shape \(8,\)"),
     (lambda genes: (-genes, jnp.zeros(len(genes), int)), "same for __call__ and recombine"),

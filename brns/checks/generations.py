@@ -86,26 +86,20 @@ def check_and_split_mutants_and_mates(mutate: Mutation, result: Any, n: int) -> 
         raise ValueError(
             "recombine must give the mutants and the rows of their second parents; "
             f"{name_function_or_class(mutate)} gave {type(result).__name__}"
-            + (f" of {len(result)}" if isinstance(result, tuple) else "")
         )
-    check_shape("recombine", mutate, result[1], (n,))
-    if not jnp.issubdtype(jnp.result_type(result[1]), jnp.integer):
-        raise ValueError(
-            "recombine must give rows of second parents as integers; "
-            f"{name_function_or_class(mutate)} gave {jnp.result_type(result[1])}"
-        )
+    check_row_numbers("recombine", mutate, result[1], n)
     return result
 
 
-def check_survivor_rows_type_and_shape(select: Selection, rows: Any, size: int) -> None:
+def check_row_numbers(name: str, part: Any, rows: Any, size: int) -> None:
     """Refuse what is not `size` row numbers; their values are not looked at."""
     dtype = getattr(rows, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
         raise ValueError(
-            "select must give the survivors' rows as an array of integers; "
-            f"{name_function_or_class(select)} gave {dtype or type(rows).__name__}"
+            f"{name} must give rows as an array of integers; "
+            f"{name_function_or_class(part)} gave {dtype or type(rows).__name__}"
         )
-    check_shape("select", select, rows, (size,))
+    check_shape(name, part, rows, (size,))
 
 
 def check_survivors_distinct(select: Selection, survivors: Population) -> None:
