@@ -216,47 +216,40 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
         experiment.tell(state, moved, said, KEY)
 
 
-def test_tell_takes_all_that_were_asked_for_and_no_others(run):
-    """Ids are numbered by `offspring_size`: fewer would get those of others."""
-    experiment, state = search(), run[0][0]
-    offspring = experiment.ask(state, KEY)
-    evaluation = experiment.task.evaluate(offspring.genotype, KEY)
-    ragged = offspring._replace(parent=jnp.zeros(5, jnp.int32))
-    for wrong, got in (
-        (take_rows(offspring, slice(1, None)), r"\(5, 5\) \(genotype"),
-        (take_rows(offspring, jnp.array([0, 1, 2, 3, 4, 5, 0])), r"\(7, 5\) \(genotype"),
-        (ragged, r"\(5,\) \(parent\)"),
-    ):
-        with pytest.raises(ValueError, match=rf"tell needs all 6 offspring .* got {got}"):
-            experiment.tell(state, wrong, evaluation, KEY)
+ALL = jnp.arange(6)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("rows", "changes", "message"),
     [
-        ({"parent": jnp.full(6, 999)}, "of this very state; a parent of theirs does not live"),
-        ({"parent": jnp.zeros(6)}, "whose parent is of integers; got float32"),
-        ({"mate": jnp.full(6, 999)}, "a second parent of the offspring does not live in"),
-        ({"operator": jnp.full(6, 77)}, "by an operator from 0 to 0; got 77"),
+        (ALL[1:], {}, r"tell needs all 6 offspring .* got \(5, 5\) \(genotype"),
+        (jnp.append(ALL, 0), {}, r"tell needs all 6 offspring .* got \(7, 5\) \(genotype"),
+        (ALL[::-1], {}, "in the order in which ask gave them"),
+        (0 * ALL, {}, "one twice"),
+        (ALL, {"parent": jnp.zeros(5, int)}, r"needs all 6 offspring .* got \(5,\) \(parent\)"),
+        (ALL, {"parent": jnp.zeros(6)}, "whose parent is of integers; got float32"),
+        (ALL, {"parent": jnp.full(6, 999)}, "of this very state; a parent of theirs does not live"),
+        (ALL, {"mate": jnp.full(6, 999)}, "a second parent of the offspring does not live in"),
+        (ALL, {"operator": jnp.full(6, 77)}, "by an operator from 0 to 0; got 77"),
     ],
 )
-def test_offspring_are_of_the_state_to_which_they_are_told(run, wrong, message):
+def test_tell_takes_what_ask_gave_of_this_state(run, rows, changes, message):
+    """All of it: ids are numbered by `offspring_size`, and fewer would get those of others."""
     experiment, state = search(), run[0][0]
     offspring = experiment.ask(state, KEY)
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
+    wrong = take_rows(offspring, rows)._replace(**changes)
     with pytest.raises(ValueError, match=message):
-        experiment.tell(state, offspring._replace(**wrong), evaluation, KEY)
-    numbered = experiment.tell(state._replace(generation=0), offspring, evaluation, KEY)
-    assert same(numbered, experiment.tell(state, offspring, evaluation, KEY))
+        experiment.tell(state, wrong, evaluation, KEY)
 
 
-def test_offspring_are_told_once_and_to_no_older_state_or_one_of_another_seed(run):
+def test_offspring_are_told_to_no_older_state_or_one_of_another_seed(run):
+    """The number of a generation may be of any kind."""
     experiment, (old, state, after, *_) = search(), run[0]
     offspring = experiment.ask(state, KEY)
     evaluation = experiment.task.evaluate(offspring.genotype, KEY)
-    for rows, message in (([1, 0, 2, 3, 4, 5], "in the order in which"), ([0] * 6, "one twice")):
-        with pytest.raises(ValueError, match=message):
-            experiment.tell(state, take_rows(offspring, jnp.array(rows)), evaluation, KEY)
+    numbered = experiment.tell(state._replace(generation=1), offspring, evaluation, KEY)
+    assert same(numbered, experiment.tell(state, offspring, evaluation, KEY))
     seed, _ = experiment.step(experiment.init(jax.random.key(7)), jax.random.key(7))
     for other, number in ((old, 0), (after, 2), (seed, 1)):
         with pytest.raises(

@@ -315,6 +315,7 @@ PAIRS = [
     (np.zeros(2, [("a", "f4")]), np.zeros(2, [("b", "f4")])),
     (spaces.Discrete(3), spaces.Discrete(3, start=1)),
     (float("nan"), 1.0),
+    ([1.0, float("nan")], [1.0, 2.0]),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
     (np.zeros(3), np.zeros(3, np.float32)),
     (np.zeros((0, 2)), np.zeros((0, 3))),
@@ -369,12 +370,6 @@ def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
     assert part_from_json(through_json(part_to_json(held)), held) is held
 
 
-@pytest.mark.parametrize(("one", "other"), KEPT)
-def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
-    with pytest.raises(SettingsError, match=r"give (the search|search=)"):
-        part_from_json(through_json(part_to_json(Held(other))), Held(one))
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool"])
 def test_a_small_array_is_rebuilt_with_its_type(dtype):
     held, wanted = Held(np.zeros((2, 2), dtype)), np.array([[0, 1], [1, 1]], dtype)
@@ -415,18 +410,12 @@ def test_of_a_part_that_is_another_the_change_tells_what_it_has():
         ({"name": "ArchiveKNN", "k": "many"}, None, r"ArchiveKNN.k: .*integer.*; got 'many'"),
         (part_to_json(Plain(2)), Plain(1), "Plain is no dataclass, and value of it cannot be set"),
         ({"name": "Ground", "member": "HILLY"}, Ground.FLAT, "no HILLY; it has FLAT, STEEP"),
+        *((part_to_json(Held(b)), Held(a), r"give (the search|search=)") for a, b in KEPT),
     ],
 )
 def test_what_cannot_be_rebuilt_is_refused(description, original, message):
     with pytest.raises(SettingsError, match=message):
-        part_from_json(description, original)
-
-
-def test_nan_is_the_same_setting_as_nan():
-    one, same = ({"a": [1.0, float("nan")], "b": float("nan")} for _ in range(2))
-    assert find_differences(one, same) == {}
-    assert list(find_differences(one, same | {"b": 1.0})) == ["b"]
-    assert find_changed_settings(brns.PolynomialMutation()) == {}
+        part_from_json(through_json(description), original)
 
 
 class Valued(HostIdentity):
