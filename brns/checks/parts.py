@@ -62,7 +62,6 @@ def check_not_forked(what: str, forks: int) -> None:
 
 
 def read_prng_settings() -> tuple[str, ...]:
-    """Those modes as they are now."""
     return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in PRNG_SETTINGS)
 
 

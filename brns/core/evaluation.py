@@ -41,7 +41,6 @@ def as_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
 
 
 def name_function_or_class(part: Any) -> str:
-    """What a function or an operator is called."""
     return getattr(part, "__name__", type(part).__name__)
 
 

@@ -45,7 +45,6 @@ def is_user_code(thing: Any) -> bool:
 
 
 def _is_user_module(name: str, file: str | None) -> bool:
-    """The same of a module's name and file."""
     if name.partition(".")[0] in ("brns", "builtins", "nanobind"):
         return False
     if file is None:  # typed into a notebook
@@ -101,7 +100,6 @@ def format_source_with_digest(function: types.FunctionType) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _compile_codes(text: str, file: str) -> list[types.CodeType]:
-    """What Python compiles of a file, and within."""
     return _list_codes(compile(text, file, "exec", dont_inherit=True))
 
 
@@ -275,16 +273,16 @@ def is_constant_of_module(text: str, name: str) -> bool:
     which none of its functions changes, or hands to another one.
     """
     name, _, key = name.partition(".")
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    for function in (node for node in ast.walk(parse_source(text)) if isinstance(node, functions)):
-        for node in ast.walk(function):
-            touched = node.names if isinstance(node, ast.Global) else ()
-            if isinstance(node, ast.stmt):
-                touched = (*touched, *_find_mutated_names(node))
-            if isinstance(node, ast.Call) and key:
-                touched = [each.id for each in node.args if isinstance(each, ast.Name)]
-            if name in touched:
-                return False
+    nodes = list(ast.walk(parse_source(text)))
+    functions = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for node in itertools.chain.from_iterable(map(ast.walk, functions)):
+        touched = set(node.names) if isinstance(node, ast.Global) else set()
+        if isinstance(node, ast.stmt):
+            touched |= {*_find_mutated_names(node)}
+        if isinstance(node, ast.Call) and key:
+            touched |= {each.id for each in node.args if isinstance(each, ast.Name)}
+        if name in touched:
+            return False
     lines = parse_source(extract_name_writes(text, name)).body
     with contextlib.suppress(ValueError, IndexError, AttributeError, KeyError):
         line: Any = lines[0]

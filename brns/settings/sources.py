@@ -487,6 +487,5 @@ def _is_not_generated_by_decorator(value: Any) -> bool:
 
 
 def _find_registered_environment(name: str) -> Any:
-    """What is registered with Gymnasium under a name, if anything."""
     registry = getattr(sys.modules.get("gymnasium"), "registry", {})
     return registry.get(name.rpartition(":")[2])
