@@ -27,12 +27,11 @@ def _judge_early_solutions(method: Method) -> Finding:
     return judge_seed_share(early, len(method.rows), 0.01)
 
 
-def _judge_fall_with_size(sides: Sides, measure: str) -> Finding:
-    return ordered([method[measure] for method in sides.archives])
-
-
-def _judge_lowest(sides: Sides, measure: str) -> Finding:
-    return lowest(sides.ours[measure], [method[measure] for method in sides.archives])
+def _judge_lowest(sides: Sides, *measures: str) -> Finding:
+    """Whether ours are below those of every archive."""
+    return combine_findings(
+        lowest(sides.ours[name], [method[name] for method in sides.archives]) for name in measures
+    )
 
 
 ANT = (
@@ -43,7 +42,7 @@ ANT = (
             "first_solved": "generation of the first solution",
             "areas": "most areas visited by one ant",
         },
-        lambda s: combine_findings(*map(_judge_early_solutions, s.everybody)),
+        lambda s: combine_findings(map(_judge_early_solutions, s.everybody)),
         least=100,
     ),
     Row(
@@ -51,7 +50,7 @@ ANT = (
         "a larger archive gives lower η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
         lambda s: combine_findings(
-            _judge_fall_with_size(s, "eta"), _judge_fall_with_size(s, "kappa_share")
+            ordered([method[name] for method in s.archives]) for name in ("eta", "kappa_share")
         ),
         "archives",
     ),
@@ -59,25 +58,21 @@ ANT = (
         "5.2, figure 4e",
         "every archive has η < 1 in all generations (rule: in more than 99 % of them)",
         {"eta_below_one": "share of generations with η < 1"},
-        lambda s: combine_findings(
-            *(above(method["eta_below_one"], 0.99) for method in s.archives)
-        ),
+        lambda s: combine_findings(above(method["eta_below_one"], 0.99) for method in s.archives),
         "archives",
     ),
     Row(
         "5.2, figure 4f",
         "archives have a high κ: novelty rises again (rule: above 0.05 of the later generations)",
         {"kappa_share": "κ per later generation"},
-        lambda s: combine_findings(
-            *(above(method["kappa_share"], CYCLES) for method in s.archives)
-        ),
+        lambda s: combine_findings(above(method["kappa_share"], CYCLES) for method in s.archives),
         "archives",
     ),
     Row(
         "5.2, figures 4e and 4f",
         "BR-NS gives the lowest η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: combine_findings(_judge_lowest(s, "eta"), _judge_lowest(s, "kappa_share")),
+        lambda s: _judge_lowest(s, "eta", "kappa_share"),
     ),
     Row(
         "5.2, our measure",
@@ -105,7 +100,7 @@ ANT = (
         "within a factor of 1.5)",
         DEVIATIONS,
         lambda s: combine_findings(
-            *(alike(s.ours[name], s.archive[name], 1.5) for name in DEVIATIONS)
+            alike(s.ours[name], s.archive[name], 1.5) for name in DEVIATIONS
         ),
     ),
 )
@@ -116,7 +111,7 @@ SELECTION = (
         "every method covers more of signature space than random search of as many evaluations",
         {"coverage_signatures": "coverage"},
         lambda s: combine_findings(
-            *(larger(m["coverage_signatures"], s.ours["coverage_signatures"]) for m in s.archives)
+            larger(m["coverage_signatures"], s.ours["coverage_signatures"]) for m in s.archives
         ),
     ),
     Row(
@@ -125,7 +120,7 @@ SELECTION = (
         "search",
         {"uniformity_visits": "JS distance of visits"},
         lambda s: combine_findings(
-            *(larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives)
+            larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives
         ),
     ),
 )

@@ -107,14 +107,14 @@ MAZE = (
         "novelty search finds the goal",
         {"first_solved": "generation of the first solution"},
         lambda s: combine_findings(
-            *(method.judge_everywhere("first_solved") for method in s.everybody)
+            method.judge_everywhere("first_solved") for method in s.everybody
         ),
     ),
     Row(
         "5.1, figure 3a",
         "both methods reach full coverage of the 6 × 6 cells, by survivors, as the figure shows it",
         {"coverage_survivors": "coverage of survivors in the end"},
-        lambda s: combine_findings(*(_judge_full_coverage(method) for method in s.everybody)),
+        lambda s: combine_findings(_judge_full_coverage(method) for method in s.everybody),
     ),
     Row(
         "5.1, figure 3a",
@@ -128,7 +128,7 @@ MAZE = (
         "both methods reach full coverage, by everything evaluated",
         {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
         lambda s: combine_findings(
-            *(method.judge_everywhere("full_coverage_evaluated") for method in s.everybody)
+            method.judge_everywhere("full_coverage_evaluated") for method in s.everybody
         ),
     ),
     Row(
@@ -160,7 +160,7 @@ MAZE = (
         "ages stay low: the whole population is continually replaced (rule: mean age below 5 "
         "generations)",
         {"age": "mean age"},
-        lambda s: combine_findings(*(below(method["age"], 5.0) for method in s.everybody)),
+        lambda s: combine_findings(below(method["age"], 5.0) for method in s.everybody),
     ),
     Row(
         "5.1, figure 3b",
@@ -172,17 +172,13 @@ MAZE = (
         "5.1",
         "η < 1 in all generations, for both (rule: in more than 99 % of them)",
         {"eta_below_one": "share of generations with η < 1"},
-        lambda s: combine_findings(
-            *(above(method["eta_below_one"], 0.99) for method in s.everybody)
-        ),
+        lambda s: combine_findings(above(method["eta_below_one"], 0.99) for method in s.everybody),
     ),
     Row(
         "5.1",
         "κ is close to zero for both: no cycling (rule: below 0.05 of the later generations)",
         {"kappa_share": "κ per later generation"},
-        lambda s: combine_findings(
-            *(below(method["kappa_share"], CYCLES) for method in s.everybody)
-        ),
+        lambda s: combine_findings(below(method["kappa_share"], CYCLES) for method in s.everybody),
     ),
     Row(
         "5.1, published code",
@@ -197,7 +193,7 @@ MAZE = (
         "what was visited does not become novel again, by ranks, which mean the same for both "
         "(rule: below 0.05 of the later generations)",
         {"regained": "novelty regained"},
-        lambda s: combine_findings(*(below(method["regained"], CYCLES) for method in s.everybody)),
+        lambda s: combine_findings(below(method["regained"], CYCLES) for method in s.everybody),
         where_measured=True,
     ),
 )
@@ -208,8 +204,10 @@ OURS = (
         "(rule: by at most a tenth)",
         {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
         lambda s: combine_findings(
-            s.ours.judge_everywhere("full_coverage_evaluated", 1.0),
-            no_larger(s.ours["full_coverage_evaluated"], s.archive["full_coverage_evaluated"]),
+            [
+                s.ours.judge_everywhere("full_coverage_evaluated", 1.0),
+                no_larger(s.ours["full_coverage_evaluated"], s.archive["full_coverage_evaluated"]),
+            ]
         ),
     ),
 )
@@ -228,9 +226,8 @@ def judge_table(
 ) -> list[Claim]:
     """The table of these rows, whose claims need so many generations at least."""
     rows = [row for row in rows if not row.where_measured or _is_measured_for_all(row, sides)]
-    enough = [results["planned_generations"] >= (row.least or least) for row in rows]
-    pairs = zip(rows, enough, strict=True)
-    findings = [row.rule(sides) if there else UNTESTED for row, there in pairs]
+    planned = results["planned_generations"]
+    findings = [row.rule(sides) if planned >= (row.least or least) else UNTESTED for row in rows]
     claims = []
     for row, one in zip(rows, judge(findings), strict=True):
         measured, evidence = _describe_measures(row, sides), _describe_evidence(one)

@@ -8,7 +8,7 @@ one half; effects count seeds, so that an outlier decides nothing. A claim is no
 least p that so few seeds can give, corrected, is not below 0.05.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -70,12 +70,12 @@ def no_larger(one: Seeds, other: Seeds) -> Finding:
 
 def lowest(ours: Seeds, others: Sequence[Seeds]) -> Finding:
     """`ours` is below each of the others."""
-    return combine_findings(*(larger(other, ours) for other in others))
+    return combine_findings(larger(other, ours) for other in others)
 
 
 def ordered(groups: Sequence[Seeds]) -> Finding:
     """Each group is below the one before it."""
-    return combine_findings(*(larger(before, after) for before, after in pairwise(groups)))
+    return combine_findings(larger(before, after) for before, after in pairwise(groups))
 
 
 def alike(one: Seeds, other: Seeds, factor: float) -> Finding:
@@ -84,7 +84,7 @@ def alike(one: Seeds, other: Seeds, factor: float) -> Finding:
     def scale(values: Seeds) -> Seeds:
         return {seed: factor * value for seed, value in values.items()}
 
-    return combine_findings(larger(scale(other), one), larger(scale(one), other))
+    return combine_findings([larger(scale(other), one), larger(scale(one), other)])
 
 
 def falls(first: Seeds, last: Seeds) -> Finding:
@@ -112,32 +112,32 @@ def judge_seed_share(have: int, seeds: int, partly: float = 0.5) -> Finding:
     return HOLDS if have == seeds else PARTLY if have >= partly * seeds else FAILS
 
 
-def combine_findings(*findings: Finding) -> Finding:
-    """The comparisons of all findings,
-    or the verdict of one that needs no test and does not hold.
-    """
-    if not findings:
-        return UNTESTED
-    fixed = [finding for finding in findings if isinstance(finding, str)]
-    lacking = [verdict for verdict in (UNTESTED, FAILS, PARTLY) if verdict in fixed]
-    tests = [one for finding in findings if not isinstance(finding, str) for one in finding]
-    return lacking[0] if lacking else tests or HOLDS
+def combine_findings(findings: Iterable[Finding]) -> Finding:
+    """All comparisons, or the verdict of a finding that needs no test and does not hold."""
+    fixed, tests = set(), []
+    for finding in findings:
+        if isinstance(finding, str):
+            fixed.add(finding)
+        else:
+            tests += finding
+    for verdict in (UNTESTED, FAILS, PARTLY):
+        if verdict in fixed:
+            return verdict
+    return tests or (HOLDS if fixed else UNTESTED)
 
 
 def judge(findings: Sequence[Finding]) -> list[Judged]:
     """The verdicts of one table, whose claims are corrected together."""
-    largest, least = [], []
-    for finding in findings:
-        if not isinstance(finding, str):
-            largest.append(max(each.p for each in finding))
-            least.append(max(significance.compute_least_p(each.seeds) for each in finding))
+    tested = [finding for finding in findings if not isinstance(finding, str)]
+    largest = [max(each.p for each in finding) for finding in tested]
+    least = [
+        max(significance.compute_least_p(each.seeds) for each in finding) for finding in tested
+    ]
     corrected = iter(significance.correct_table_p(largest, least).tolist())
     verdicts = []
     for finding in findings:
-        if isinstance(finding, str):
-            verdicts.append(Judged(finding))
-        else:
-            verdicts.append(_judge_comparisons(finding, next(corrected)))
+        fixed = isinstance(finding, str)
+        verdicts.append(Judged(finding) if fixed else _judge_comparisons(finding, next(corrected)))
     return verdicts
 
 

@@ -71,10 +71,10 @@ THREE, MORE = seeds(0.07, 0.08, 0.09), seeds(0.10, 0.11, 0.12)
         (judge_seed_share(8, 8), HOLDS),
         (judge_seed_share(4, 8), PARTLY),
         (judge_seed_share(3, 8), FAILS),
-        (combine_findings(larger(HIGH, LOW), larger(LOW, HIGH)), MIXED),
-        (combine_findings(HOLDS, FAILS), FAILS),
-        (combine_findings(HOLDS, larger(LOW, HIGH)), OPPOSITE),
-        (combine_findings(PARTLY, larger(HIGH, LOW)), PARTLY),
+        (combine_findings([larger(HIGH, LOW), larger(LOW, HIGH)]), MIXED),
+        (combine_findings([HOLDS, FAILS]), FAILS),
+        (combine_findings([HOLDS, larger(LOW, HIGH)]), OPPOSITE),
+        (combine_findings([PARTLY, larger(HIGH, LOW)]), PARTLY),
     ],
 )
 def test_each_rule_on_both_sides(finding, expected):
@@ -96,11 +96,11 @@ def test_a_table_is_corrected_together():
 
 def test_a_claim_is_as_sure_as_the_least_sure_of_its_comparisons():
     sure, once = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9)), larger(HIGH, LOW)  # 2 / 512, 2 / 64
-    assert judge([combine_findings(sure, once, sure)])[0] == (
+    assert judge([combine_findings([sure, once, sure])])[0] == (
         HOLDS,
         pytest.approx(2 / 64),
         (1.0, 1.0),
     )
-    assert [one.p for one in judge([combine_findings(sure, once), sure])] == pytest.approx(
+    assert [one.p for one in judge([combine_findings([sure, once]), sure])] == pytest.approx(
         [2 / 64, 4 / 512]
     )
