@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, PercentFormatter
 
 from brns.formatting import read_csv
+from brns.metrics.coverage import coverage_of_record
 from brns.metrics.paths import TERMS
-from brns.pictures import style
-from brns.pictures.gather_curves import Bars, Curves
+from brns.pictures import gather_curves, style
+from brns.pictures.gather_curves import Bars, Curve
 from brns.pictures.lines import draw_line_with_band, label_line_ends_if_room
 from brns.pictures.paint_curves import append_unequal_seed_counts, paint_bars
 from brns.pictures.records import RANDOM, choose_looks
@@ -23,13 +24,10 @@ from reproduction.plan import Timing
 from reproduction.results import read_json
 
 CURVES = {
-    "coverage": Curves("share of 6 × 6 cells covered by the survivors", (), most=1.0),
-    "uniformity": Curves("Jensen–Shannon distance to uniform", (), most=1.0),
-    "parent-distance": Curves("distance to the parent in behavior space", ()),
-    "age": Curves("age (generations)", ()),
-    "eta": Curves("η(i)", (), "generation i", reference=1.0),
-    "kappa": Curves("κ(i) (generations)", (), "generation i"),
-    "kappa-share": Curves("κ(i) per later generation", (), "generation i", most=1.0),
+    "coverage": Curve(
+        coverage_of_record, "share of 6 × 6 cells covered by the survivors", most=1.0
+    ),
+    **gather_curves.CURVES,
 }
 """what is drawn of curves.csv, by the names of `brns figure`"""
 PANELS = {
@@ -79,7 +77,7 @@ def get_method_label(name: str) -> str:
     return RANDOM if name == "random" else name
 
 
-def draw_curve(curve: Curves, rows: list[dict[str, str]]) -> Figure:
+def draw_curve(curve: Curve, rows: list[dict[str, str]]) -> Figure:
     """Means over seeds, and a standard deviation to either side as far as values can lie."""
     methods: dict[str, list[dict[str, str]]] = {}
     for row in rows:

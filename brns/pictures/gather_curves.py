@@ -3,7 +3,6 @@
 `paint_curves` draws it. The `rows` of each, one a value, are those of `brns figure --data`.
 """
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -22,6 +21,7 @@ from brns.pictures.records import (
     find_least_fitness,
     find_scene,
     group_by_method,
+    list_runs,
 )
 from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
@@ -86,6 +86,74 @@ class Curves(NamedTuple):
         return rows
 
 
+class Curve(NamedTuple):
+    """A statistic of a run over generations, and what its axes say."""
+
+    statistic: Callable[[Record], np.ndarray]
+    quantity: str
+    at: Callable[[Record], Sequence[int]] = lambda record: record.generations
+    """the generations of its values"""
+    generation: str = "generation"
+    """as of `Curves`, like the next two"""
+    most: float | None = None
+    reference: float | None = None
+
+    def gather(self, records: Runs) -> Curves:
+        """A series for each method, at the generations that all of its runs have."""
+        series = []
+        for label, runs in group_by_method(records).items():
+            generations = _find_common_generations(map(self.at, runs))
+            rows = [self.statistic(each)[np.isin(self.at(each), generations)] for each in runs]
+            values = np.array(rows, np.float64)
+            if len(generations) < 2 or not np.isfinite(values).any():
+                few = f"{runs[0].path} has too few"
+                raise ValueError(f"a curve needs values of 2 generations or more; {few}")
+            series.append(_make_series(label, runs, generations, values))
+        return Curves(self.quantity, tuple(series), self.generation, self.most, self.reference)
+
+
+def _find_common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
+    return sorted(set.intersection(*map(set, lists)))
+
+
+def _make_series(
+    label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
+) -> Series:
+    at = np.array(generations, int)
+    spent = np.mean([count_evaluations(record)[at] for record in runs], axis=0)
+    seeds = tuple(record.seed for record in runs)
+    return Series(label, seeds, at, spent.round().astype(int), values)
+
+
+def _make_cycling_curve(name: str, quantity: str, **bounds: Any) -> Curve:
+    """η or κ of the generations kept, but for the last."""
+    return Curve(
+        lambda record: getattr(cycling.cycling_of_record(record), name),
+        quantity,
+        lambda record: record.generations_with_states[:-1],
+        "generation i",
+        **bounds,
+    )
+
+
+CURVES = {
+    "uniformity": Curve(
+        distance_to_uniform_of_archive_or_novelty,
+        "Jensen–Shannon distance to uniform",
+        lambda record: record.generations_with_states,
+        most=1.0,
+    ),
+    "parent-distance": Curve(
+        dynamics.survivors_parent_distance_of_record, "distance to the parent in behavior space"
+    ),
+    "age": Curve(dynamics.survivors_age_of_record, "age (generations)"),
+    "eta": _make_cycling_curve("eta", "η(i)", reference=1.0),
+    "kappa": _make_cycling_curve("kappa", "κ(i) (generations)"),
+    "kappa-share": _make_cycling_curve("kappa_share", "κ(i) per later generation", most=1.0),
+}
+"""by the names of their figures"""
+
+
 class Bars(NamedTuple):
     """A quantity of each method and term; row s is the s-th seed."""
 
@@ -121,14 +189,13 @@ def gather_coverage(
     records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
     """Cumulative coverage; cells are by default halved as long as a method covers most of them."""
-    groups = group_by_method(records)
-    space = next(iter(groups.values()))[0].behavior_space
+    space = list_runs(records)[0].behavior_space
     cells = tuple(coverages.resolve_grid_shape(space, shape))
     who = "survivors" if individuals == "survivors" else "all evaluated"
     while True:
         statistic = partial(coverages.coverage_of_record, shape=cells, individuals=individuals)
         quantity = f"share of {_format_cells(cells)} cells, {who}"
-        shares = _gather_curves(groups, statistic, quantity)._replace(most=1.0)
+        shares = Curve(statistic, quantity, most=1.0).gather(records)
         saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
         if shape or not saturated or 2 * min(cells) > FINEST:
             return shares
@@ -141,83 +208,10 @@ def _format_cells(cells: Sequence[int]) -> str:
 
 def gather_qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     """The QD score above the least fitness that any of the runs met."""
-    groups = group_by_method(records)
-    least = find_least_fitness(itertools.chain.from_iterable(groups.values()), "a QD score")
+    least = find_least_fitness(list_runs(records), "a QD score")
     statistic = partial(score_elites, shape=shape, offset=least)
     quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
-    return _gather_curves(groups, statistic, quantity)
-
-
-def gather_survivors_parent_distance(records: Runs) -> Curves:
-    """The mean distance of survivors to their parents."""
-    groups, statistic = group_by_method(records), dynamics.survivors_parent_distance_of_record
-    return _gather_curves(groups, statistic, "distance to the parent in behavior space")
-
-
-def gather_survivors_age(records: Runs) -> Curves:
-    """The mean age of survivors."""
-    statistic = dynamics.survivors_age_of_record
-    return _gather_curves(group_by_method(records), statistic, "age (generations)")
-
-
-def gather_archive_or_novelty_uniformity(records: Runs) -> Curves:
-    """The distance to uniform of archives, or of novelty, in the generations kept."""
-    groups, quantity = group_by_method(records), "Jensen–Shannon distance to uniform"
-    statistic = distance_to_uniform_of_archive_or_novelty
-    curves = _gather_curves(groups, statistic, quantity, lambda run: run.generations_with_states)
-    return curves._replace(most=1.0)
-
-
-def gather_cycling(records: Runs, *, name: str, quantity: str, **bounds: Any) -> Curves:
-    """η or κ of the generations kept, but for the last."""
-
-    def statistic(record: Record) -> np.ndarray:
-        return getattr(cycling.cycling_of_record(record), name)
-
-    groups = group_by_method(records)
-    values = _gather_curves(
-        groups, statistic, quantity, lambda run: run.generations_with_states[:-1]
-    )
-    return values._replace(generation="generation i", **bounds)
-
-
-gather_eta = partial(gather_cycling, name="eta", quantity="η(i)", reference=1.0)
-gather_kappa = partial(gather_cycling, name="kappa", quantity="κ(i) (generations)")
-gather_kappa_share = partial(
-    gather_cycling, name="kappa_share", quantity="κ(i) per later generation", most=1.0
-)
-
-
-def _gather_curves(
-    groups: dict[str, list[Record]],
-    statistic: Callable[[Record], np.ndarray],
-    quantity: str,
-    at: Callable[[Record], Sequence[int]] = lambda record: record.generations,
-) -> Curves:
-    """A series for each method of a statistic `at` the generations that all of its runs have."""
-    series = []
-    for label, runs in groups.items():
-        generations = _find_common_generations(map(at, runs))
-        rows = [statistic(record)[np.isin(at(record), generations)] for record in runs]
-        values = np.array(rows, np.float64)
-        if len(generations) < 2 or not np.isfinite(values).any():
-            few = f"{runs[0].path} has too few"
-            raise ValueError(f"a curve needs values of 2 generations or more; {few}")
-        series.append(_make_series(label, runs, generations, values))
-    return Curves(quantity, tuple(series))
-
-
-def _find_common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
-    return sorted(set.intersection(*map(set, lists)))
-
-
-def _make_series(
-    label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
-) -> Series:
-    at = np.array(generations, int)
-    spent = np.mean([count_evaluations(record)[at] for record in runs], axis=0)
-    seeds = tuple(record.seed for record in runs)
-    return Series(label, seeds, at, spent.round().astype(int), values)
+    return Curve(statistic, quantity).gather(records)
 
 
 def gather_three_q_rows(records: Runs) -> Curves:

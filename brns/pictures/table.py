@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from brns.pictures import gather_curves, gather_maps, paint_curves, paint_maps
+from brns.pictures.gather_curves import CURVES
 
 
 class Picture(NamedTuple):
@@ -108,7 +109,7 @@ FIGURES: dict[str, Picture] = {
         "of the archive's entries for a method with an archive, of novelty at the cells' centres "
         "for the others, which is not the same quantity. Generations whose archive is empty are "
         "left out.",
-        gather_curves.gather_archive_or_novelty_uniformity,
+        CURVES["uniformity"].gather,
         paper=("3f",),
         worlds="planar",
         options=("over",),
@@ -117,14 +118,14 @@ FIGURES: dict[str, Picture] = {
         "Distance to the parent",
         "Euclidean distance in behavior space between an individual and its parent, mean over "
         "the population.",
-        gather_curves.gather_survivors_parent_distance,
+        CURVES["parent-distance"].gather,
         paper=("3b",),
         options=("over",),
     ),
     "age": Picture(
         "Age",
         "Generations since birth, mean over the population.",
-        gather_curves.gather_survivors_age,
+        CURVES["age"].gather,
         paper=("3c",),
         options=("over",),
     ),
@@ -143,7 +144,7 @@ FIGURES: dict[str, Picture] = {
         "η",
         "The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, "
         "novelty fades.",
-        gather_curves.gather_eta,
+        CURVES["eta"].gather,
         paper=("4e",),
         options=("over",),
     ),
@@ -151,14 +152,14 @@ FIGURES: dict[str, Picture] = {
         "κ",
         "How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: "
         "how often what was visited became novel again. It grows with the number of states kept.",
-        gather_curves.gather_kappa,
+        CURVES["kappa"].gather,
         paper=("4f",),
         options=("over",),
     ),
     "kappa-share": Picture(
         "κ per later generation",
         "κ(i) divided by the number of kept generations after i: runs of different length compare.",
-        gather_curves.gather_kappa_share,
+        CURVES["kappa-share"].gather,
         options=("over",),
     ),
     "signature": Picture(

@@ -199,7 +199,7 @@ def test_pictures_know_who_failed(record):
     best = movie.find_genotype_by_id_or_best(record, "best")
     fitness = record.search.task.evaluate(best[None], jax.random.key(0)).fitness[0]
     assert fitness == everyone["fitness"][alive].max()
-    (series,) = gather_curves.gather_survivors_age([record]).series
+    (series,) = gather_curves.CURVES["age"].gather([record]).series
     assert_array_equal(series.evaluations, record.to_dataframe()["evaluations"])
     sound = replace(record.search, task=HostIdentity())
     (other,) = brns.run(sound, 12, seed=1)
