@@ -135,16 +135,8 @@ def compute_q_and_r(
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
     """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere.
 
-    One state is in memory at a time. Each state scores the probes, then once every individual that
-    survived until then.
-
-    Args:
-        record: the run.
-        generations: whose states were kept.
-        search: the experiment.
-
-    Returns:
-        Q in the estimator's unit, and R in [0, 1].
+    One state is in memory at a time. It scores the probes, then once every individual that survived
+    until then.
     """
     points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape

@@ -35,17 +35,7 @@ def find_ancestors(record: Record, individual: int, mates: bool = True) -> Popul
 def find_ancestor_ids(
     record: Record, columns: Mapping[str, np.ndarray], individual: int, mates: bool = True
 ) -> list[int]:
-    """The ids of those whom `ancestors` gives.
-
-    Args:
-        record: the run.
-        columns: `parent`, and for mates `mate`, of `read_all_evaluated`.
-        individual: its id.
-        mates: as `ancestors` has it.
-
-    Raises:
-        ValueError: where the run has no such individual.
-    """
+    """The ids of those whom `find_ancestors` gives, by columns of `read_all_evaluated`."""
     if not 0 <= individual < len(columns["parent"]):
         raise ValueError(
             f"{record.path} has individuals 0 to {len(columns['parent']) - 1}; got {individual}"

@@ -22,6 +22,11 @@ class Measure(NamedTuple):
     2 generations, 2 states"""
 
 
+def _find_first_solved(record: Record) -> int | None:
+    solved = [bool(rows.any()) for rows in read_valid_column_by_generation(record, "solved")]
+    return solved.index(True) if any(solved) else None
+
+
 def _average_where_known(curve: np.ndarray) -> float | None:
     """The mean over generations that have a value."""
     return np.nanmean(curve) if np.isfinite(curve).any() else None
@@ -60,14 +65,7 @@ MEASURES = {
     "first_solved": Measure(
         "First solution",
         "generation of the first solution, over the seeds that had one",
-        lambda record: next(
-            (
-                g
-                for g, rows in enumerate(read_valid_column_by_generation(record, "solved"))
-                if rows.any()
-            ),
-            None,
-        ),
+        _find_first_solved,
     ),
     "coverage_survivors": Measure(
         "Coverage, survivors",

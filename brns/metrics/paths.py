@@ -41,14 +41,7 @@ def compute_path_signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndar
 
 
 def make_signature_space(space: Box) -> Box:
-    """The box of the signatures of paths in a behavior space, by the bounds above.
-
-    Args:
-        space: of the behaviors, whose first two dimensions are x and y.
-
-    Returns:
-        Of 6 dimensions.
-    """
+    """The box of the signatures of paths in a behavior space, by the bounds above."""
     x, y = np.asarray(space.high - space.low, np.float64)[:2] / 2
     area = x * y / 2
     return Box([-x, -y, 0.0, -area, -area, 0.0], [x, y, x * x / 2, area, area, y * y / 2])
