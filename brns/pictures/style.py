@@ -93,10 +93,8 @@ class StyledFigure(Figure):
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Save it in our style; the type of fonts is asked for when a file is written."""
-        with (
-            use_figure_style(),
-            matplotlib.rc_context({"savefig.dpi": options.pop("dpi", self.dpi)}),
-        ):
+        options.setdefault("dpi", self.dpi)
+        with use_figure_style():
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:

@@ -46,9 +46,11 @@ def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
     return FakeRecord(history, box=Box([-50.0] * 4, [50.0] * 4))
 
 
-def test_coverage_counts_cells_of_signature_space():
+def test_coverage_and_spread_are_those_of_everything_evaluated():
     cells = 3 * 3 * 5 * 20 * 15 * 10
     assert_allclose(paths.signature_coverage_of_record(recorded()), [1 / cells, 3 / cells])
+    spread = paths.signature_spread_by_term_of_record(recorded())
+    assert_allclose(spread[:2], [np.std([1, 2, -80, 80]), np.std([1, 1, 80, 80])])
 
 
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():

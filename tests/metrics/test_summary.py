@@ -72,13 +72,10 @@ def test_over_seeds_by_hand():
     assert np.isnan(found["first_solved"].deviation)
 
 
-def test_a_seed_counts_once():
-    with pytest.raises(ValueError, match=r"each seed counts once; got runs of the seeds \[0, 0\]"):
-        summarize_seeds([FakeRecord(family()), FakeRecord(family())])
-
-
-def test_different_tasks_are_not_mixed():
+def test_a_seed_counts_once_and_different_tasks_are_not_mixed():
     records = [FakeRecord(family()), FakeRecord(family())]
+    with pytest.raises(ValueError, match=r"each seed counts once; got runs of the seeds \[0, 0\]"):
+        summarize_seeds(records)
     records[1].experiment, records[1].seed = {"task": {"name": "Other"}}, 1
     with pytest.raises(ValueError, match="different experiments"):
         summarize_seeds(records)

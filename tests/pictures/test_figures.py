@@ -1,9 +1,7 @@
 """The figures, of short real runs: what is drawn is what the metrics say."""
 
-import re
 import shutil
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,19 +9,12 @@ import pytest
 from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose, assert_array_equal
 
-from brns import ArchiveKNN, NoveltySearch, Record, pictures
-from brns.core import Population
-from brns.core.novelty import init_and_score_founders
+from brns import Record, pictures
 from brns.metrics import coverage, cycling, dynamics, recorded, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures import draw
 from brns.pictures.gather_curves import ELITES
 from brns.pictures.style import SOLVED
-from brns.runs import metadata
-from brns.runs.active import ActiveRun
-from brns.runs.store import Store
-from brns.search import SearchState
-from brns.tasks.ant import AntMaze
 
 GENERATIONS = 6
 
@@ -245,47 +236,3 @@ def test_a_new_cell_never_lowers_the_qd_score(near):
     least = float(recorded.read_all_evaluated(record, ["fitness"])["fitness"].min())
     assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
     assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
-
-
-def ant_run(path, seed, reach):
-    """A run of the ant by hand: three straight paths of 16 steps."""
-    search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    (facts,) = metadata.make_metadata_of_each_seed(search, [seed], 1, 1)
-    steps = np.arange(1, 17)[:, None] * np.array([[[1.0, 0.0]], [[0.0, reach]], [[9.0, 9.0]]])
-    people = Population.from_descriptors(steps.reshape(3, 32))
-    people = people._replace(genotype=np.zeros((3, 608), np.float32))
-    space, key = search.task.behavior_space, jax.random.key(seed)
-    people, estimator = eqx.filter_jit(init_and_score_founders)(
-        search.estimator, space, people, key
-    )
-    state = SearchState(jnp.int32(0), people, estimator, search.mutate_as_mixture.initial_credit())
-    return ActiveRun.begin_new(Store(path), facts, search, state, np.zeros((0, 608))).record
-
-
-def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax):
-    runs = [ant_run(tmp_path / "a", 0, 1.0), ant_run(tmp_path / "b", 1, 3.0)]
-    draw("signature", runs, ax=ax)
-    heights = [bar.get_height() for bar in ax.patches]
-    # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0,
-    # 15 and 135, then 0, 45 and 135.
-    assert heights[0] == pytest.approx(np.std([15, 0, 135]))
-    assert heights[1] == pytest.approx((np.std([0, 15, 135]) + np.std([0, 45, 135])) / 2)
-    ax.figure.draw_without_rendering()
-    labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
-    # numbers, no code of a formula
-    assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)
-    assert sum(label != "" for label in labels) > 2
-
-
-def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
-    record = ant_run(tmp_path / "ant", 0, 1.0)
-    draw("behaviors", record, ax=ax)
-    path = ax.collections[0].get_segments()[1]
-    assert_allclose(path[0], [0, -24])  # From the start ...
-    assert_allclose(path[-1], [0, 16])  # ... to the last position.
-    assert {"green area", "red area", "blue area"} <= set(ax.get_legend_handles_labels()[1])
-    walls = np.asarray(ax.images[0].get_array())
-    row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.
-    assert walls[row, column] == 1
-    with pytest.raises(ValueError, match="2 dimensions"):
-        pictures.compute_novelty_grid(record, 0)

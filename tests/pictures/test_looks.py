@@ -20,6 +20,7 @@ from brns.pictures.scenes import find_reachable_cells
 from brns.pictures.style import make_figure
 from brns.runs.record import Records
 from brns.settings.parts import LOOKS, parts
+from brns.tasks.ant import AntMaze
 from brns.tasks.scene import COLOURS, Scene
 
 
@@ -103,35 +104,39 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
         assert len(set(column)) == len(LOOKS)
 
 
-def test_no_band_of_what_is_never_negative_reaches_below_zero():
-    wild = np.array([[0.0], [0.0], [0.0], [9.0]])  # mean 2.25, deviation 4.5
-    (found,), words = lines.compute_and_describe_bands([wild])
-    assert_allclose(found, [[0], [0], [2.25]])
-    assert words == "median and quartiles, 4 seeds"
-    # what can be negative may reach below 0
-    values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]
-    (first, second), words = lines.compute_and_describe_bands(values)
-    root = np.sqrt(2)
-    assert_allclose(first, [[5], [5 - root], [5 + root]])
-    assert_allclose(second, [[0], [-root], [root]])
-    assert words == "mean ± deviation, 2 seeds"
+WILD = [0.0, 0.0, 0.0, 9.0]  # mean 2.25, deviation 4.5
+SHARES = [1.0, 1.0, 1.0, 0.2]  # mean 0.8, deviation 0.4
+ROOT = np.sqrt(2)
+
+
+@pytest.mark.parametrize(
+    ("groups", "most", "bands", "words"),
+    [
+        ([WILD], None, [[0, 0, 2.25]], "median and quartiles, 4 seeds"),
+        # what can be negative may reach below 0
+        ([[4.0, 6.0], [-1.0, 1.0]], None, [[5, 5 - ROOT, 5 + ROOT], [0, -ROOT, ROOT]],
+         "mean ± deviation, 2 seeds"),
+        ([SHARES], 1.0, [[1.0, 0.8, 1.0]], "median and quartiles, 4 seeds"),
+        ([SHARES], None, [[0.8, 0.4, 1.2]], "mean ± deviation, 4 seeds"),
+        ([SHARES[:1]], 1.0, [[1.0, 1.0, 1.0]], ""),
+    ],
+)  # fmt: skip
+def test_no_band_reaches_where_no_value_can(groups, most, bands, words):
+    values = [np.array(group)[:, None] for group in groups]
+    found, said = lines.compute_and_describe_bands(values, most=most)
+    assert_allclose(np.squeeze(found, axis=2), bands)
+    assert said == words
+
+
+def test_all_lines_have_bands_of_one_kind():
     ax = Figure().subplots()
-    tame = np.array([[1.0], [2.0], [9.0]])
+    wild, tame = np.array(WILD)[:, None], np.array([[1.0], [2.0], [9.0]])
     red, blue = LOOKS["counts"], LOOKS["archive"]
     words = lines.draw_lines_and_describe_bands(
         ax, [lines.Line("a", [0], wild, red), lines.Line("b", [0], tame, blue)]
     )
     assert words == "median and quartiles, over seeds"
     assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 2.0]
-
-
-def test_no_band_of_a_share_reaches_above_all():
-    shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
-    (found,), words = lines.compute_and_describe_bands([shares], most=1.0)
-    assert_allclose(found, [[1.0], [0.8], [1.0]])
-    assert words == "median and quartiles, 4 seeds"
-    assert lines.compute_and_describe_bands([shares])[1] == "mean ± deviation, 4 seeds"
-    assert lines.compute_and_describe_bands([shares[:1]], most=1.0)[1] == ""
 
 
 def test_a_long_title_stays_within_its_panel():
@@ -164,6 +169,13 @@ def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
     begun = world._replace(start=(0.5, 0.5))
     assert find_reachable_cells(begun, space, 4).tolist() == [[True, True, False, False]] * 4
     assert find_reachable_cells(world._replace(walls=None), space, 4).all()
+
+
+def test_the_ant_tells_its_start_walls_and_areas():
+    world = AntMaze().scene()
+    assert (world.paths, world.start) == (True, (0, -24))
+    assert [area.name for area in world.areas] == ["green area", "red area", "blue area"]
+    assert world.walls[550, 900]  # the border at x = 40, in pixels of 0.1 m
 
 
 def test_the_table_says_of_which_worlds_each_figure_is():

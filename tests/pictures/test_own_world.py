@@ -1,6 +1,7 @@
 """Worlds that brns does not know, by what they stored and once they are given."""
 
 import json
+import re
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,8 +12,17 @@ from PIL import Image
 
 from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN, Record, run
 from brns.metrics.measures import summarize_run
+from brns.metrics.paths import signature_spread_by_term_of_record
 from brns.metrics.recorded import read_all_evaluated
-from brns.pictures import FIGURES, draw, list_figures_of_task_kind, movie, overview, report
+from brns.pictures import (
+    FIGURES,
+    compute_novelty_grid,
+    draw,
+    list_figures_of_task_kind,
+    movie,
+    overview,
+    report,
+)
 from brns.pictures.records import find_scene
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED
@@ -70,22 +80,28 @@ class Wide(Genes):
         return super().evaluate(genotypes, key)._replace(descriptor=descriptor)
 
 
-def run_of(task, path):
-    """A run that knows its search."""
+def run_of(task, path, seeds):
+    """Runs that know their search."""
     search = NoveltySearch(task, PopulationKNN(k=3), 6, 6, PolynomialMutation())
-    (record,) = run(search, 3, out=path, checkpoint_every=1)
-    record.search = search
-    return record
+    records = run(search, 3, out=path, seeds=seeds, checkpoint_every=1)
+    for record in records:
+        record.search = search
+    return records
 
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory):
-    return run_of(Wide(2), tmp_path_factory.mktemp("wide") / "run")
+    return run_of(Wide(2), tmp_path_factory.mktemp("wide") / "run", [0])[0]
 
 
 @pytest.fixture(scope="module")
-def strides(tmp_path_factory):
-    return run_of(Chunked(Strides()), tmp_path_factory.mktemp("strides") / "run")
+def walks(tmp_path_factory):
+    return run_of(Chunked(Strides()), tmp_path_factory.mktemp("strides") / "run", [0, 1])
+
+
+@pytest.fixture(scope="module")
+def strides(walks):
+    return walks[0]
 
 
 def test_a_picture_of_the_run_needs_no_search(wide, strides):
@@ -145,9 +161,25 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides, ax):
     assert "goal" in ax.get_legend_handles_labels()[1]
     assert ax.get_xlabel() == "east"
     assert np.isfinite(np.asarray(ax.images[0].get_array(), float)).sum() == 4
+    path = ax.collections[0].get_segments()[1]
+    behavior = strides.column("offspring.descriptor", [0])[0][1]
+    assert_allclose(path.ravel(), [0, 0, *behavior])  # from the start
     way = next(line for line in ax.lines if line.get_color() == SOLVED).get_xydata()
     first = strides.solutions().descriptor[0, -2:]
     assert_allclose(way[[0, -1]], [[0, 0], first], rtol=1e-6)
+
+
+def test_the_signature_figure_is_the_spread_of_all_paths(walks, strides, ax):
+    draw("signature", walks, ax=ax)
+    spreads = [signature_spread_by_term_of_record(record) for record in walks]
+    assert_allclose([bar.get_height() for bar in ax.patches], np.mean(spreads, axis=0))
+    ax.figure.draw_without_rendering()
+    labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
+    # numbers, no code of a formula
+    assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)
+    assert sum(label != "" for label in labels) > 2
+    with pytest.raises(ValueError, match="2 dimensions"):
+        compute_novelty_grid(strides, 0)
 
 
 def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
