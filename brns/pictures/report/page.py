@@ -82,6 +82,7 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
+    pages.policies["json.dumps_kwargs"] = {"default": float}  # a scene may have NumPy's numbers
     filled = pages.get_template("page.html").render(
         world=first.metadata.world,
         runs=runs,

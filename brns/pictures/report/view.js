@@ -96,8 +96,7 @@
     pen.clip();
     pen.imageSmoothingEnabled = false;
     if (panel.maps && panel.map.of[now] >= 0) {
-      const { low, high: most, of } = panel.map;
-      pen.drawImage(panel.maps[of[now]], ...box(low[0], most[0], low[1], most[1]));
+      pen.drawImage(panel.maps[panel.map.of[now]], ...box(...panel.map.extent));
     }
     if (walls && walls.complete) pen.drawImage(walls, ...box(...scene.walls.extent));
     const rows = panel.rows[now];

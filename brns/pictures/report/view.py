@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from brns.pictures.records import (
 from brns.pictures.scenes import prepend_start_to_paths
 from brns.pictures.style import NOVELTY, WALL, encode_image_data_url, make_rank_norm
 from brns.runs.record import Record
-from brns.tasks.scene import Scene
+from brns.tasks.scene import Scene, make_plain_scene
 
 NUMBERS = 300_000
 """of all individuals together: they keep the page small"""
@@ -42,8 +42,8 @@ def choose_generations_of_longest_run(records: Sequence[Record]) -> list[int]:
 
 
 def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
-    """What the page's script draws of a run of each method: JSON values of the scene, the
-    generations, and a panel for each. Arrays are base64 of little-endian bytes.
+    """What the page's script draws of a run of each method: the scene, the generations, and a panel
+    for each. Arrays are base64 of little-endian bytes.
     """
     world = find_scene(next(iter(runs.values())))
     generations = choose_generations_of_longest_run(list(runs.values()))
@@ -65,8 +65,7 @@ def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
         maps = [gather_maps.gather_novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
             "cells": MAP_CELLS,
-            "low": _as_floats(record.behavior_space.low),
-            "high": _as_floats(record.behavior_space.high),
+            "extent": make_plain_scene(record.behavior_space).extent,
             "of": [-1 if g is None else layers.index(g) for g in until],
             "levels": [_encode(compute_novelty_ranks(each), "u1") for each in maps],
         }
@@ -109,37 +108,27 @@ def compute_novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
 
 
 def _describe_scene(world: Scene) -> dict[str, Any]:
-    """The scene as JSON values; walls are an image whose first row is the top."""
+    """The scene for the page's script; walls are an image whose first row is the top."""
     walls = None
     if world.walls is not None:
         rows = world.walls if world.down else world.walls[::-1]
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
-        image = _encode_image(rows[..., None] * color)
-        walls = {"image": image, "extent": _as_floats(world.walls_extent)}
-    areas = [[*_as_floats(area[:3]), area.name, area.color] for area in world.areas]
+        buffer = io.BytesIO()
+        Image.fromarray(rows[..., None] * color).save(buffer, format="png", optimize=True)
+        walls = {"image": encode_image_data_url(buffer.getvalue()), "extent": world.walls_extent}
     colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
     return {
-        "low": _as_floats(world.low),
-        "high": _as_floats(world.high),
-        "axes": list(world.axes),
+        "low": world.low,
+        "high": world.high,
+        "axes": world.axes,
         "down": world.down,
         "square": world.walls is not None,
         "walls": walls,
-        "start": None if world.start is None else _as_floats(world.start),
-        "areas": areas,
+        "start": world.start,
+        "areas": world.areas,
         "colors": _encode(colors, "u1"),
     }
 
 
-def _as_floats(numbers: Iterable[Any]) -> list[float]:
-    return [float(number) for number in numbers]
-
-
 def _encode(array: np.ndarray, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()
-
-
-def _encode_image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, format="png", optimize=True)
-    return encode_image_data_url(buffer.getvalue())
