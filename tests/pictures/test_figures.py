@@ -184,27 +184,24 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     assert [line.get_label() for line in figure.axes[0].lines] == told
 
 
-def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax, unchecked):
-    with pytest.raises(ValueError, match="one panel fits on ax; these runs have 2"):
-        draw("q", [*near, *archived], ax=ax)
-    with pytest.raises(ValueError, match="got none"):
-        pictures.overview([])
-    for draw_it in (pictures.overview, lambda path: draw("coverage", path)):
-        with pytest.raises(ValueError, match=r"such as brns\.records\(path\); got 'runs/one'"):
-            draw_it("runs/one")
-    with pytest.raises(ValueError, match="name comes first"):
-        draw(maze, "coverage")
-    with pytest.raises(ValueError, match="over is generations or evaluations; got 'time'"):
-        draw("coverage", maze, over="time")
-    with pytest.raises(ValueError, match="cells; its options are: shape, individuals"):
-        draw("coverage", maze, cells=(9, 9))
-    with pytest.raises(ValueError, match="the same seed"):
-        pictures.group_by_method([*archived, archived[0]])
-    with pytest.raises(ValueError, match="different tasks"):
-        draw("coverage", [maze, *near], ax=ax)
-    for name in ("elites", "qd-score"):
-        with pytest.raises(ValueError, match="needs a task with fitness"):
-            draw(name, [maze])
+def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
+    no_runs = r"such as brns\.records\(path\); got 'runs/one'"
+    refused = [
+        ("one panel fits on ax; these runs have 2", lambda: draw("q", [*near, *archived], ax=ax)),
+        ("got none", lambda: pictures.overview([])),
+        (no_runs, lambda: pictures.overview("runs/one")),
+        (no_runs, lambda: draw("coverage", "runs/one")),
+        ("name comes first", lambda: draw(maze, "coverage")),
+        ("over is generations or evaluations; got", lambda: draw("coverage", maze, over="time")),
+        ("cells; its options are: shape, indiv", lambda: draw("coverage", maze, cells=(9, 9))),
+        ("the same seed", lambda: pictures.group_by_method([*archived, archived[0]])),
+        ("different tasks", lambda: draw("coverage", [maze, *near], ax=ax)),
+        ("needs a task with fitness", lambda: draw("elites", [maze])),
+        ("needs a task with fitness", lambda: draw("qd-score", [maze])),
+    ]
+    for message, call in refused:
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_without_states_or_generations_the_message_says_what_is_missing(archived, tmp_path, ax):
