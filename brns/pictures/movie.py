@@ -114,9 +114,7 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
     if not record.last_generation:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
     moments = records.pick_evenly(0, record.last_generation, MOST_FRAMES)
-    states: list[int | None] = [None] * len(moments)
-    if records.can_draw_novelty_map(record):
-        states = records.find_latest_generations_with_states(record, moments)
+    states = records.find_latest_generations_with_maps(record, moments)
     with use_figure_style():
         # Numbers beside the bar get longer from frame to frame.
         layout = ConstrainedLayoutEngine(w_pad=0.25)

@@ -145,11 +145,11 @@ def pick_evenly(first: int, last: int, count: int) -> list[int]:
     return np.unique(np.linspace(first, last, count).round().astype(int)).tolist()
 
 
-def find_latest_generations_with_states(record: Record, moments: Sequence[int]) -> list[int | None]:
-    """The last generation until each of these moments whose state is kept; None before the first,
-    which a fork has where it begins.
+def find_latest_generations_with_maps(record: Record, moments: Sequence[int]) -> list[int | None]:
+    """The last generation until each of these moments that has a map of novelty; None before the
+    first, which a fork has where it begins.
     """
-    stored = record.generations_with_states
+    stored = record.generations_with_states if can_draw_novelty_map(record) else []
     rows = np.searchsorted(stored, moments, "right").tolist()
     return [stored[row - 1] if row else None for row in rows]
 

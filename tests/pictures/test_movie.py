@@ -9,7 +9,7 @@ from PIL import Image
 import brns
 from brns import Record
 from brns.pictures import movie
-from brns.pictures.records import find_latest_generations_with_states
+from brns.pictures.records import find_latest_generations_with_maps
 
 
 def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
@@ -39,7 +39,7 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
 def test_a_fork_has_no_map_before_its_first_state(maze, tmp_path):
     brns.fork(maze.path, 4, out=tmp_path / "fork", generations=5)
     (forked,) = brns.resume(tmp_path / "fork", progress=False)
-    assert find_latest_generations_with_states(forked, [0, 3, 4, 5]) == [None, None, 4, 5]
+    assert find_latest_generations_with_maps(forked, [0, 3, 4, 5]) == [None, None, 4, 5]
 
 
 def test_what_no_movie_can_be_made_of(maze, tmp_path, monkeypatch):

@@ -73,7 +73,6 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
     for label, seeds in runs.items():
         lengths[label] = sorted({record.last_generation for record in seeds})
     drawn, not_drawn = _draw_figures_and_explain_omitted(records)
-    watched = view.gather_view(first_seeds)
     rows = estimate_and_test_measures(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
@@ -96,12 +95,9 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         tested=any(not math.isnan(test.p) for test in tested),
         level=LEVEL,
         left_out=explain_figures_omitted_without_search(records),
-        view=watched,
+        view=view.gather_view(first_seeds),
         script=(Path(__file__).parent / "view.js").read_text(encoding="utf-8"),
-        frames=len(watched["generations"]),
-        walled=find_scene(first).walls is not None,
         mapped=can_draw_novelty_map(first),
-        areas=find_scene(first).areas,
         colors={"born": BORN, "solved": SOLVED, "scale": ", ".join(SCALE)},
         cells=view.MAP_CELLS,
         figures=FIGURES,

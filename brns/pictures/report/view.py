@@ -14,7 +14,7 @@ from brns.pictures import gather_maps
 from brns.pictures.gather_maps import Living, NoveltyMap
 from brns.pictures.records import (
     can_draw_novelty_map,
-    find_latest_generations_with_states,
+    find_latest_generations_with_maps,
     find_scene,
     pick_evenly,
 )
@@ -60,7 +60,7 @@ def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     living = [gather_maps.gather_population(record, g) for g in now]
     panel = {"last": record.last_generation, **_encode_individuals_of_all_generations(living)}
     if can_draw_novelty_map(record):
-        until = find_latest_generations_with_states(record, now)
+        until = find_latest_generations_with_maps(record, now)
         layers = sorted({g for g in until if g is not None})
         maps = [gather_maps.gather_novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         panel["map"] = {
