@@ -66,7 +66,7 @@ IN_PRINT: Any = {
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
-    "savefig.dpi": 300.0,
+    "figure.dpi": 300.0,
 }
 """type of seven points is the least that journals take"""
 Width = Literal["column", "page"]

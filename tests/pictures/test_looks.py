@@ -234,7 +234,7 @@ def test_files_have_fonts_that_publishers_take_and_the_users_settings_stay(near,
     with matplotlib.rc_context({"font.size": 17.0, "pdf.fonttype": 3}):
         before = dict(matplotlib.rcParams)
         figure = draw("age", near, width="column")
-        for name in ("age.pdf", "age.svg", "again.svg"):
+        for name in ("age.pdf", "age.svg", "again.svg", "age.png"):
             pictures.save(figure, tmp_path / name)
         assert dict(matplotlib.rcParams) == before
     content = (tmp_path / "age.pdf").read_bytes()
@@ -243,6 +243,8 @@ def test_files_have_fonts_that_publishers_take_and_the_users_settings_stay(near,
     text = (tmp_path / "age.svg").read_text()
     assert ">generation</text>" in text
     assert (tmp_path / "again.svg").read_text() == text  # the same figure, the same bytes
+    with Image.open(tmp_path / "age.png") as picture:
+        assert picture.width == 3.5 * 300
 
 
 @pytest.mark.slow
