@@ -141,6 +141,8 @@ class ActiveRun:
 
     def remove_temporary_states(self) -> None:
         """Remove the states that the stride does not keep, but for the newest."""
+        if self.record.checkpoint_every == 1:
+            return  # it keeps all
         for number in self.record.generations_with_states:
             if number != self.stored and number % self.record.checkpoint_every:
                 self.record.store.remove("states", number)

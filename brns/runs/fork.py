@@ -72,8 +72,13 @@ def fork(
         if was != now:
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
+    if generations is None and source.planned_generations <= at:
+        raise ValueError(
+            f"{run} was planned for {source.planned_generations} generations: say by generations= "
+            f"how many the fork shall have, from {at + 1} on"
+        )
     total = source.planned_generations if generations is None else generations
-    total = require_integer("generations, by default those of the run,", total, at + 1)
+    total = require_integer("generations", total, at + 1)
     genotypes = np.asarray(state.population.genotype)
     outside = ((genotypes < space.low) | (genotypes > space.high)).any(axis=1)
     if outside.any():

@@ -35,31 +35,33 @@ class Sharded(Wrapper):
     task whose matrix products round by the size of a batch, such as `JaxEnvironmentTask`, differs
     by as much. A record names the task alone, whoever evaluated it.
 
+    Args:
+        task: in JAX.
+        devices: how many, the first of `jax.devices()`; by default all.
+
     Raises:
         ValueError: where the task is no JAX code, or where there are fewer devices.
     """
 
-    devices: int | None = eqx.field(default=None, static=True)
-    """how many, the first of `jax.devices()`; by default all"""
-    mesh: Mesh = eqx.field(init=False, static=True)
+    mesh: Mesh = eqx.field(static=True)
     """the devices"""
 
     traceable = True
 
-    def __post_init__(self):
-        many = jax.device_count() if self.devices is None else self.devices
-        if not self.task.traceable:
+    def __init__(self, task: Task, devices: int | None = None):
+        many = jax.device_count() if devices is None else devices
+        if not task.traceable:
             raise ValueError(
-                f"only JAX code goes on devices; for {self.task!r} there are brns.Processes and "
+                f"only JAX code goes on devices; for {task!r} there are brns.Processes and "
                 "brns.Dask"
             )
         if not 1 <= many <= jax.device_count():
             raise ValueError(
-                f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {self.devices}"
+                f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {devices}"
             )
         first = jax.devices()[:many]
         self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=first)
-        self.task = eqx.filter_shard(self.task, NamedSharding(self.mesh, PartitionSpec()))
+        self.task = eqx.filter_shard(task, NamedSharding(self.mesh, PartitionSpec()))
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The task's own evaluation, on all devices; see `Task.evaluate`."""

@@ -68,11 +68,11 @@ class Strides(Genes):
 
 
 class Wide(Genes):
-    """A scene of NumPy's numbers; behaviors leave the box to the right."""
+    """A scene of NumPy's numbers and arrays; behaviors leave the box to the right."""
 
     def scene(self):
-        low, high, start = (tuple(np.float32([x, x])) for x in (-2, 2, 0))
-        return Scene(low, high, start=start)
+        low, high = (tuple(np.float32([x, x])) for x in (-2, 2))
+        return Scene(low, high, start=np.float32([0, 0]))
 
     def evaluate(self, genotypes, key):
         descriptor = genotypes[:, :2] + jnp.array([0.5, 3.5])
@@ -151,7 +151,7 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wid
     assert ax.images[0].get_extent() == [-1, 1, -1, 1]
     assert ax.get_xlim() == pytest.approx((-2.08, 2.08))
     shown = view.gather_view({"a method": wide})
-    assert shown["scene"]["low"] == (-2, -2)
+    assert shown["scene"]["low"] == [-2, -2]
     assert shown["panels"][0]["map"]["extent"] == (-1, 1, -1, 1)
 
 

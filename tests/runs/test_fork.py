@@ -90,7 +90,7 @@ DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
     [
         (40, HOST, r"keeps no state of generation 40; it has 0, 2 ... 12"),
         (5, HOST, r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
-        (12, HOST, "generations, by default .* run, must be .* from 13 on; got 12"),
+        (12, HOST, "planned for 12 generations: say by generations= .* from 13 on"),
         (6, replace(HOST, task=LONGER), "length of genotypes: .* has 5; got 6"),
         (6, replace(HOST, task=DEEPER), r"the space of behaviors: .*\[0.0, 0.0\].*got .* 600"),
         (6, replace(HOST, task=NARROWER), "8 of 8 who live in generation 6 of .* are; give"),

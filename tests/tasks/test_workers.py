@@ -27,6 +27,7 @@ import brns
 from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import part_from_json, part_to_json
+from brns.settings.sources import UserCode
 from brns.tasks import worker
 from brns.tasks.chunked import Chunked, pop_failure_reasons, unwrap_task
 from brns.tasks.worker import EvaluationError, WorkerError
@@ -260,6 +261,7 @@ def test_workers_start_and_import_outside_of_their_timeout_and_print_into_a_file
 
     log = tmp_path / "workers.log"
     heavy = Processes(Heavy(), workers=1, timeout=0.9, chunk=13, initializer=begin, log=log)
+    assert UserCode(heavy).texts == UserCode(Heavy()).texts
     try:
         with heavy as task:
             assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
