@@ -49,10 +49,10 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     """
     before, keys = {}, {name: _make_code_key(name, now) for name in now.texts}
     for name, key in keys.items():
-        if key in _TEXTS or (not key[1] and (_whole(name), 0) in _TEXTS):
+        if key in _TEXTS or (not key[1] and (_get_owner_name(name), 0) in _TEXTS):
             before[name] = _TEXTS.get(key, "")
     for (name, owner), text in [*_TEXTS.items()]:
-        looked_for = not {name, _whole(name)}.isdisjoint(now.names)
+        looked_for = not {name, _get_owner_name(name)}.isdisjoint(now.names)
         if text and looked_for and not owner and name not in now.texts:  # it is gone
             before[name] = text
             _TEXTS[name, owner] = ""
@@ -68,7 +68,7 @@ def discard_compiled_if_edited(now: UserCode) -> None:
         _TEXTS.setdefault((name, 0), "")
 
 
-def _whole(name: str) -> str:
+def _get_owner_name(name: str) -> str:
     """The name of what has a part of this name."""
     return name.rpartition(".")[0]
 
@@ -219,7 +219,7 @@ def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
     while "<" in part:
         if (owner := code.classes.get(part, code.functions.get(part, [None])[-1])) is not None:
             return name, id(owner)
-        part = _whole(part)
+        part = _get_owner_name(part)
     return name, 0
 
 
