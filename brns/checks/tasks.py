@@ -61,7 +61,8 @@ def check_task(
             evaluation = task.evaluate(batch, key)
         return as_evaluation(evaluation, len(batch), task)
 
-    settings, forgets = part_to_json(task), "" if task.traceable else FORGETS
+    settings = part_to_json(task)
+    forgets = "" if task.traceable else FORGETS
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
     with evaluate_by_hand(task):
         first = evaluate(genotypes)

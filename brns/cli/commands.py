@@ -125,8 +125,10 @@ def run(
 def _check_names(experiment: str, estimator: str | None, changes: Sequence[str]) -> None:
     """One `SettingsError` for all that is wrong; where nothing is, JAX is not imported."""
     if ":" in experiment:  # whoever loads it checks the rest
-        return enable_import_and_check_module(experiment)
-    names, problems = {"task": "maze", "estimator": RECOMMENDED}, []
+        enable_import_and_check_module(experiment)
+        return
+    names = {"task": "maze", "estimator": RECOMMENDED}
+    problems = []
     asked: dict[str, tuple[str, str, *tuple[Kind, ...]]] = {
         "task": ("an experiment that is not module:object", experiment, "world"),
         "estimator": ("--estimator", estimator or RECOMMENDED, "estimator", "preset"),

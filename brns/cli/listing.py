@@ -73,7 +73,8 @@ def find_runs_recursively(directory: Path) -> list[Path]:
         if NAME in files:
             runs.append(Path(folder))
             below.clear()
-        here, shown = Path(folder).resolve(), [name for name in below if name[0] != "."]
+        here = Path(folder).resolve()
+        shown = [name for name in below if not name.startswith(".")]
         below[:] = [name for name in shown if not here.is_relative_to((here / name).resolve())]
     if not runs:
         raise SettingsError(

@@ -64,7 +64,8 @@ def fork(
     before, after = source.experiment, part_to_json(search)
     changed = source.find_different_settings(search)
     behaviors = (source.behavior_space, search.task.behavior_space)
-    length, space = source.read_generation_arrays(0)[GENOTYPE].shape[1], search.task.genotype_space
+    length = source.read_generation_arrays(0)[GENOTYPE].shape[1]
+    space = search.task.genotype_space
     fixed = [(name, before[name], after[name]) for name in SHARED]
     fixed.append(("the space of behaviors", *map(part_to_json, behaviors)))
     fixed.append(("the length of genotypes", length, space.dimension))

@@ -263,8 +263,8 @@ def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
         except Exception:
             continue
         settings = settings if isinstance(settings, dict) else {"": settings}
-        functions = filter(lambda item: _is_unnamed(item[1]), attributes_of(thing).items())
-        which = {f"{name} is": id(function) for name, function in functions}
+        values = attributes_of(thing).items()
+        which = {f"{name} is": id(value) for name, value in values if _is_unnamed(value)}
         described.append((thing, settings | which))
     return described
 
