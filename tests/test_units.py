@@ -64,6 +64,7 @@ def test_crowding_is_that_of_the_largest_numbers_too():
     )
 
 
+@pytest.mark.slow
 def test_behaviors_beyond_float32_end_a_run_with_a_word_about_the_task(tmp_path):
     far = altered(lambda e, g, key: e._replace(descriptor=1e25 * e.descriptor))
     raw = brns.BehaviorRecognition(width=4, divergence_steps=0, inputs="raw")

@@ -83,6 +83,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_an_own_run_is_shown_with_and_without_its_search(folder):
     picture = folder / RUN / "overview.png"
     before = picture.read_bytes()
@@ -99,6 +100,7 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     assert picture.stat().st_mtime > 0
 
 
+@pytest.mark.slow
 def test_methods_are_compared_in_an_own_search_or_task(folder):
     few = ("--seeds", 2, "--generations", 2, "--estimator")
     methods = ("lonely_world:near", "--estimator", "lonely_world:same")

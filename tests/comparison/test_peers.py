@@ -188,6 +188,7 @@ def test_behaviors_without_a_grid_have_centroids(monkeypatch):
     assert peers._place_centroids(told[0].ranges).shape == (30, 3)
 
 
+@pytest.mark.slow
 def test_individuals_that_fail_end_a_peer_and_lie_in_no_cell():
     failing = altered(lambda e, g, key: e._replace(failed=np.asarray(g)[:, 0] > 0))
     world = make_world_of_task(failing, 8, 3, CELLS)

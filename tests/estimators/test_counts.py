@@ -49,7 +49,9 @@ def test_visits_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("cones", "many", "more"), [(None, 8, 0), (None, 3, 6), (0.25, 8, 0), (0.0, 3, 0)]
+    ("cones", "many", "more"),
+    [(None, 3, 6), (0.0, 3, 0)]
+    + [pytest.param(cones, 8, 0, marks=pytest.mark.slow) for cones in (None, 0.25)],
 )
 def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, many, more):
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no
@@ -193,6 +195,7 @@ def test_a_record_keeps_no_visits_and_counts_them_again():
     assert not record.arrays("states", 4)["visits"].size
 
 
+@pytest.mark.slow
 def test_grids_are_drawn_with_other_generators_of_jax():
     """With which none of a vector of keys can be drawn from, as of no cones."""
     key = jax.random.key(0, impl="rbg")

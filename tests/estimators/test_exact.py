@@ -44,7 +44,8 @@ def test_novelty_prior_and_memory_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("regularization", "founders", "offspring"), [(1.0, 12, 1), (1e-4, 100, 5)]
+    ("regularization", "founders", "offspring"),
+    [(1.0, 12, 1), pytest.param(1e-4, 100, 5, marks=pytest.mark.slow)],
 )
 def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, founders, offspring):
     """lambda / (lambda + N) on the spot, by few and by many at once,

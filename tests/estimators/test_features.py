@@ -53,6 +53,7 @@ def test_founders_are_learned_once_and_give_the_scale():
         assert state.estimator.frame.wide == 1
 
 
+@pytest.mark.slow
 def test_a_founder_far_from_the_box_changes_nothing_unless_most_are():
     space = Box([-1.0, -1.0], [1.0, 1.0])
     points = np.random.default_rng(0).uniform(-1, 1, (50, 2))
@@ -65,7 +66,10 @@ def test_a_founder_far_from_the_box_changes_nothing_unless_most_are():
     assert (np.asarray(frames[2].center) > 1e5).all()
 
 
-@pytest.mark.parametrize("number", [10, 100, 2000])
+SLOW = [pytest.param(number, marks=pytest.mark.slow) for number in (100, 2000)]
+
+
+@pytest.mark.parametrize("number", [10, *SLOW])
 @pytest.mark.parametrize("directions", [1, 4, 30])
 def test_founders_tell_in_how_many_directions_they_spread(number, directions):
     """The participation ratio of as many equal variances, in turned axes of another unit each."""
@@ -101,7 +105,7 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
     assert np.mean(left[:, None] < right) > 0.97
 
 
-@pytest.mark.parametrize("founders", [5, 100, 500])
+@pytest.mark.parametrize("founders", [5, pytest.param(500, marks=pytest.mark.slow)])
 def test_founders_have_one_frame_alone_and_beside_offspring(founders):
     """To the bit: a novelty that never rises would from generation 0 to 1."""
     fit, frame = jax.jit(fit_frame_to_founders_once), frame_from_box(Box([-1.0] * 3, [1.0] * 3))

@@ -69,6 +69,7 @@ def _explain(literal, dataset, predictor):
 SCALED = paper(inputs="scaled", depths=(1, 2))
 
 
+@pytest.mark.slow
 def test_three_passes_train_as_written_out():
     state = init(SCALED)
     literal = Literal(SCALED, state)

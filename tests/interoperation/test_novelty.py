@@ -193,6 +193,7 @@ def test_padding_is_neither_learned_nor_a_neighbour():
         Novelty(brns.PopulationKNN(), SPACE).score(rows[:10], rows[:10])
 
 
+@pytest.mark.slow
 def test_an_estimator_that_is_changed_scores_by_what_it_is_now():
     class Weighted:
         def __init__(self):

@@ -36,6 +36,7 @@ def test_parents_are_found_where_somebody_failed_before():
     np.testing.assert_array_equal(distances, [np.nan, np.nan, 3.5])
 
 
+@pytest.mark.slow
 def test_a_run_names_parents_and_operators(tmp_path):
     mutate = brns.MixedMutation((brns.Crossover(points=1), brns.PolynomialMutation()))
     search = brns.NoveltySearch(HOST.task, HOST.estimator, 8, 6, mutate=mutate)

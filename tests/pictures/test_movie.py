@@ -36,6 +36,7 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     np.testing.assert_array_equal(drawn[8].living.descriptor, behaviors)
 
 
+@pytest.mark.slow
 def test_a_fork_has_no_map_before_its_first_state(maze, tmp_path):
     brns.fork(maze.path, 4, out=tmp_path / "fork", generations=5)
     (forked,) = brns.resume(tmp_path / "fork", progress=False)

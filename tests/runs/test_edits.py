@@ -95,7 +95,7 @@ def use(x):
     worker.cache_task_and_list_digests(*sent)
 
 
-@pytest.mark.parametrize("edits", [True, False])
+@pytest.mark.parametrize("edits", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_generations_of_other_code_are_gone_when_a_killed_run_goes_on(written, tmp_path, edits):
     """Those of the same code are the same again, and stay readable until they are."""
     out = tmp_path / "run"

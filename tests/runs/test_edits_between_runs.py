@@ -108,6 +108,7 @@ class Task(Compiled):
     assert reach(task) == pytest.approx(1.5 * before)
 
 
+@pytest.mark.slow
 def test_a_global_of_an_estimator_or_a_mutation_holds_in_the_next_run(own):
     def run():
         (record,) = brns.run(
@@ -155,10 +156,11 @@ class Speed(gymnasium.Env):
 
 
 SETTINGS = SimpleNamespace(speed=1.0)
+SLOW = [pytest.param(of, marks=pytest.mark.slow) for of in ("factory", "id")]
 
 
 @pytest.mark.filterwarnings("ignore:.*Overriding environment")
-@pytest.mark.parametrize("of", [pytest.param("factory", marks=pytest.mark.slow), "id", "lambda"])
+@pytest.mark.parametrize("of", ["lambda", *SLOW])
 def test_environments_are_made_anew_where_what_makes_them_was_changed(of, monkeypatch):
     """By hand, in batches of any size, and in runs; but not where nothing was changed."""
     monkeypatch.setattr(SETTINGS, "speed", 1.0)
@@ -192,6 +194,7 @@ def test_environments_are_made_anew_where_what_makes_them_was_changed(of, monkey
         del gymnasium.registry["Speed-v0"]
 
 
+@pytest.mark.slow
 def test_an_edit_after_generations_by_hand_holds_in_a_run(own):
     by_hand = search(own.Module(), brns.PopulationKNN(k=2))
     key = jax.random.key(0)
@@ -204,6 +207,7 @@ def test_an_edit_after_generations_by_hand_holds_in_a_run(own):
     assert np.abs(generation.offspring.descriptor).max() == pytest.approx(2 * before)
 
 
+@pytest.mark.slow
 def test_an_edit_after_a_loop_was_left_is_no_side_effect(own, tmp_path):
     host = brns.NoveltySearch(own.Host(), brns.PopulationKNN(k=2), 8, 6)
     steps = brns.generations(host, 9, out=tmp_path / "run")
@@ -215,6 +219,7 @@ def test_an_edit_after_a_loop_was_left_is_no_side_effect(own, tmp_path):
         brns.resume(tmp_path / "run", search=host)
 
 
+@pytest.mark.slow
 def test_workers_get_the_task_again_where_it_was_changed(own):
     task = own.Host()
     chunked = brns.Chunked(task)
@@ -321,7 +326,7 @@ def test_a_run_in_progress_is_not_half_of_another_experiment(own, tmp_path):
     assert reach(own.Module()) == pytest.approx(before / 9)
 
 
-@pytest.mark.parametrize("kind", ["Host", "Compiled"])
+@pytest.mark.parametrize("kind", ["Host", pytest.param("Compiled", marks=pytest.mark.slow)])
 def test_a_setting_that_a_loop_changes_ends_the_run_and_is_no_counter(kind, own, tmp_path):
     class Counting(getattr(own, kind)):
         def __init__(self, bias=0.0):

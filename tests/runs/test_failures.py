@@ -98,6 +98,7 @@ class Sound(brns.UniformFounders):
         return super().__call__(key, n, box).at[:, 4].set(0.0)
 
 
+@pytest.mark.slow
 def test_a_run_that_stopped_at_an_individual_goes_on_without_it(tmp_path):
     stops = replace(FRAGILE, task=Chunked(Fragile()), founders=Sound())
     goes_on = replace(stops, task=FRAGILE.task)
@@ -170,6 +171,7 @@ def test_a_task_that_says_who_failed_is_sound(capsys):
     assert re.search(r"solved, [1-7] failed$", capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_evaluations_count_whom_the_task_was_asked_about_and_no_failure_is_none():
     asked = []
 

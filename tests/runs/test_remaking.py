@@ -65,6 +65,7 @@ class Rounded(eqx.Module):
         return box.low + (mutants - box.low) * (1 - self.by)
 
 
+@pytest.mark.slow
 def test_what_is_nearly_the_same_is_said_once_and_what_is_not_is_refused(tmp_path):
     search = replace(HOST, mutate=Rounded(0.0))
     (record,) = brns.run(search, 8, out=tmp_path / "run")
@@ -130,6 +131,7 @@ class Own:
         return jax.numpy.clip(moved, box.low, box.high)
 
 
+@pytest.mark.slow
 def test_a_fork_with_an_own_operator_asks_for_that_of_the_run(tmp_path):
     one, other = (replace(HOST, mutate=Own(step)) for step in (0.1, 0.2))
     (record,) = brns.run(one, 4, out=tmp_path / "run")

@@ -252,6 +252,7 @@ def test_a_damaged_seed_is_named_and_the_others_go_on_without_it(tmp_path):
     assert record.last_generation == 3
 
 
+@pytest.mark.slow
 def test_a_seed_of_another_experiment_in_a_batch_is_named(tmp_path):
     for name, offspring in (("ours", 6), ("others", 4)):
         brns.run(replace(HOST, offspring_size=offspring), 1, out=tmp_path / name, seeds=2)

@@ -124,6 +124,7 @@ def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
             brns.resume(out, 4, search=after)
 
 
+@pytest.mark.slow
 def test_what_a_task_changes_may_be_a_constant_elsewhere(tmp_path, monkeypatch):
     """Of the same name, in another module."""
     text = "gain = 1.0\ndef use(x):\n    global gain\n    gain += 1\n    return x"
@@ -151,6 +152,7 @@ class Lazy:
         return brns.Evaluation(genotypes[:, :2])
 
 
+@pytest.mark.slow
 def test_an_attribute_that_evaluations_make_or_drop_is_no_setting(tmp_path):
     task, out = Lazy(), tmp_path / "run"
     with pytest.warns(UserWarning, match="begin such names with _"):

@@ -194,6 +194,7 @@ def test_missing_or_old_mujoco_names_the_cure(monkeypatch):
         Physics("large", "RK4", 1)
 
 
+@pytest.mark.slow
 def test_a_film_shows_the_arena():
     film = AntMaze(steps=16).film(genotypes(1)[0])
     try:

@@ -95,6 +95,7 @@ def test_seeds_in_lanes_are_single_seeds():
     assert len(set(together[:, 0, 0].tolist())) == 3
 
 
+@pytest.mark.slow
 def test_an_attribute_that_is_changed_holds_in_the_next_evaluation_by_hand():
     class Scaled(Corridor):
         gain = 1.0

@@ -221,6 +221,7 @@ def test_equal_mazes_share_one_program_and_their_tables(monkeypatch):
     assert DeceptiveMaze().tables.stops is DeceptiveMaze(steps=5).tables.stops
 
 
+@pytest.mark.slow
 def test_a_maze_made_inside_a_traced_function_leaves_usable_tables():
     def positions(genotypes):
         maze = DeceptiveMaze(steps=2, bitmap=("." * 41,) * 41, start=(60.0, 60.0, 1.0))

@@ -14,6 +14,7 @@ KEY = jax.random.key(0)
 SPACE = DeceptiveMaze().genotype_space
 
 
+@pytest.mark.slow
 def test_a_maze_of_another_size_has_its_own_world():
     maze = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0))
     some = SPACE.uniform(KEY, 40)

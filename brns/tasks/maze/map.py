@@ -79,27 +79,25 @@ def build_sensor_tables(wall_map: bytes) -> Tables:
     """The tables of a map of k x k bytes, True for wall; the same for equal maps."""
     k = math.isqrt(len(wall_map))
     # Beside the map all is wall.
-    free = np.pad(1 - np.frombuffer(wall_map, np.uint8).reshape(k, k), REACH)
-
-    def is_free_at_offset(i: int, j: int) -> np.ndarray:
-        """Whether the pixel at that offset is free, for every pixel of the robot."""
-        return free[REACH + j : REACH + j + k, REACH + i : REACH + i + k]
+    padded = np.pad(1 - np.frombuffer(wall_map, np.uint8).reshape(k, k), REACH)
+    # At [REACH + j, REACH + i]: whether the pixel at offset (i, j) from each robot's is free.
+    free = np.lib.stride_tricks.sliding_window_view(padded, (k, k))
 
     touched = np.zeros((k, k), np.uint16)
     for (i, j), bearing in DISC.items():
-        touched[is_free_at_offset(i, j) == 0] |= 1 << BEARINGS.index(bearing)
+        touched[free[REACH + j, REACH + i] == 0] |= 1 << BEARINGS.index(bearing)
 
     ends = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16)
     offsets = _list_possible_laser_ends()
     stops = np.empty((len(offsets), k, k), np.int16)
     for end, (end_i, end_j) in enumerate(offsets):
         ends[end_j + REACH, end_i + REACH] = end
-        clear = is_free_at_offset(0, 0).copy()
+        clear = free[REACH, REACH].copy()
         moves = np.zeros((k, k), np.uint8)
         goals = []
         for pixels in _trace_line(end_i, end_j):
             for i, j in pixels:
-                clear &= is_free_at_offset(i, j)
+                clear &= free[REACH + j, REACH + i]
             moves += clear
             goals.append(pixels[-1])
         goals.append((63, 63))  # no obstacle: further than RANGE, to which readings are cut
