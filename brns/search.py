@@ -276,30 +276,7 @@ class NoveltySearch(eqx.Module):
                 another state; where the evaluation is not one of them, or is not finite.
         """
         _check_modes_key_and_states(self, key, state)
-        if not isinstance(offspring, Offspring):
-            raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
-        n, genes = self.offspring_size, self.task.genotype_space.dimension
-        offspring = Offspring(*map(jnp.asarray, offspring))
-        for name, column in offspring._asdict().items():
-            if name != "genotype" and not jnp.issubdtype(column.dtype, jnp.integer):
-                raise ValueError(
-                    f"tell needs offspring as ask gave them, whose {name} is of integers; got "
-                    f"{column.dtype}"
-                )
-            if np.shape(column) != ((n, genes) if name == "genotype" else (n,)):
-                raise ValueError(
-                    f"tell needs all {n} offspring that ask gave, in their order; got "
-                    f"{np.shape(column)} ({name}). Name those that could not be evaluated in "
-                    "Evaluation.failed"
-                )
-        if not is_traced((state, offspring)):
-            numbers = np.asarray(offspring.checksum - _compute_checksum(state))
-            if (numbers != np.arange(n)).any():
-                raise ValueError(
-                    f"tell needs the offspring that ask gave of this very state, of generation "
-                    f"{state.generation}, each once and in the order in which ask gave them; got "
-                    "others, or one twice"
-                )
+        offspring = _check_offspring_of_state(self, state, offspring)
         with explain_task_errors(self.task):
             evaluation = as_evaluation(evaluation, self.offspring_size, self.task)
         settings = self.estimator, self.mutate_as_mixture, self.select, self.rescore_parents
@@ -409,6 +386,37 @@ def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -
         if not isinstance(state, SearchState):
             raise ValueError(f"state must be what init, step or tell gave; got {state!r:.80}")
         check_search_state_shapes(search.state_shapes, state)
+
+
+def _check_offspring_of_state(
+    search: NoveltySearch, state: SearchState, offspring: Any
+) -> Offspring:
+    """The offspring as arrays, where they are all that `ask` gave of this state, in their order."""
+    if not isinstance(offspring, Offspring):
+        raise ValueError(f"tell needs the offspring that ask gave; got {offspring!r:.80}")
+    n, genes = search.offspring_size, search.task.genotype_space.dimension
+    offspring = Offspring(*map(jnp.asarray, offspring))
+    for name, column in offspring._asdict().items():
+        if name != "genotype" and not jnp.issubdtype(column.dtype, jnp.integer):
+            raise ValueError(
+                f"tell needs offspring as ask gave them, whose {name} is of integers; got "
+                f"{column.dtype}"
+            )
+        if np.shape(column) != ((n, genes) if name == "genotype" else (n,)):
+            raise ValueError(
+                f"tell needs all {n} offspring that ask gave, in their order; got "
+                f"{np.shape(column)} ({name}). Name those that could not be evaluated in "
+                "Evaluation.failed"
+            )
+    if not is_traced((state, offspring)):
+        numbers = np.asarray(offspring.checksum - _compute_checksum(state))
+        if (numbers != np.arange(n)).any():
+            raise ValueError(
+                f"tell needs the offspring that ask gave of this very state, of generation "
+                f"{state.generation}, each once and in the order in which ask gave them; got "
+                "others, or one twice"
+            )
+    return offspring
 
 
 def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
