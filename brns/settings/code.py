@@ -48,7 +48,7 @@ def _is_user_module(name: str, file: str | None) -> bool:
     if name.partition(".")[0] in ("brns", "builtins", "nanobind"):
         return False
     if file is None:  # typed into a notebook
-        return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
+        return name.partition(".")[0] not in sys.stdlib_module_names
     return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
 
 
@@ -179,7 +179,7 @@ def find_user_file(name: str) -> str | None:
         for part in inner:
             places = list(spec.submodule_search_locations or ()) if spec else []
             spec = PathFinder.find_spec(f"{spec.name}.{part}", places) if spec and places else None
-        if spec and spec.has_location and spec.origin and _is_user_module(name, spec.origin):
+        if spec and spec.has_location and _is_user_module(name, spec.origin):
             return spec.origin
     return None
 
@@ -245,7 +245,7 @@ def _find_name_writes(block: ast.AST, name: str) -> Generator[ast.stmt, None, No
         yield from _find_name_writes(node, name)
 
 
-def _find_mutated_names(statement: ast.stmt) -> Generator[str, None, None]:
+def _find_mutated_names(statement: ast.AST) -> Generator[str, None, None]:
     """The names a in statements such as `a.b[0] = 1`, `x = a.fit(y)` and `fit(a)`."""
     parts: list[ast.AST] = []
     if isinstance(statement, ast.Assign | ast.AugAssign):
@@ -276,9 +276,9 @@ def is_constant_of_module(text: str, name: str) -> bool:
     nodes = list(ast.walk(parse_source(text)))
     functions = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
     for node in itertools.chain.from_iterable(map(ast.walk, functions)):
-        touched = set(node.names) if isinstance(node, ast.Global) else set()
-        if isinstance(node, ast.stmt):
-            touched |= {*_find_mutated_names(node)}
+        touched = {*_find_mutated_names(node)}
+        if isinstance(node, ast.Global):
+            touched |= {*node.names}
         if isinstance(node, ast.Call) and key:
             touched |= {each.id for each in node.args if isinstance(each, ast.Name)}
         if name in touched:
