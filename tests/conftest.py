@@ -22,7 +22,7 @@ jaxtyping.install_import_hook(checked, "beartype.beartype").__enter__()
 
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
-if os.environ[FEW] == "1":  # a sixth of the time of compiling
+if os.environ[FEW] == "1":  # a sixth and a tenth of the time of compiling
     flags = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
     os.environ.setdefault("XLA_FLAGS", flags)
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # programs need not say where from

@@ -245,13 +245,13 @@ def _find_name_writes(block: ast.AST, name: str) -> Generator[ast.stmt, None, No
         yield from _find_name_writes(node, name)
 
 
-def _find_mutated_names(statement: ast.AST) -> Generator[str, None, None]:
+def _find_mutated_names(node: ast.AST) -> Generator[str, None, None]:
     """The names a in statements such as `a.b[0] = 1`, `x = a.fit(y)` and `fit(a)`."""
     parts: list[ast.AST] = []
-    if isinstance(statement, ast.Assign | ast.AugAssign):
-        parts += statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    if isinstance(statement, ast.Assign | ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        parts += node.targets if isinstance(node, ast.Assign) else [node.target]
+    if isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
         parts.append(call.func)
         if _find_root(call.func) not in HARMLESS:
             arguments = (*call.args, *(keyword.value for keyword in call.keywords))

@@ -3,10 +3,10 @@
 import functools
 import os
 from collections.abc import Callable
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from brns.checks.parts import require_integer
 from brns.core import Task
 from brns.tasks.chunked import Chunked
 from brns.tasks.processes import ProcessThreads, open_cluster, open_thread_pool
@@ -49,11 +49,9 @@ class Processes(Chunked):
         log: str | os.PathLike | None = None,
     ) -> None:
         self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
-        if not isinstance(workers, Integral) or workers < 1:
-            raise ValueError(f"workers must be a whole number from 1 on; got {workers!r}")
         if log is not None and (os.path.isdir(log) or not os.path.isdir(Path(log).parent)):
             raise ValueError(f"log must be a file in a folder that is there; got {log!r}")
-        open = functools.partial(open_thread_pool, workers)
+        open = functools.partial(open_thread_pool, require_integer("workers", workers))
         self.executor = ProcessThreads(open, "its processes", timeout, initializer, log)
 
 

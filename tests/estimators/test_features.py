@@ -105,7 +105,9 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
     assert np.mean(left[:, None] < right) > 0.97
 
 
-@pytest.mark.parametrize("founders", [5, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "founders", [5, *(pytest.param(number, marks=pytest.mark.slow) for number in (100, 500))]
+)
 def test_founders_have_one_frame_alone_and_beside_offspring(founders):
     """To the bit: a novelty that never rises would from generation 0 to 1."""
     fit, frame = jax.jit(fit_frame_to_founders_once), frame_from_box(Box([-1.0] * 3, [1.0] * 3))

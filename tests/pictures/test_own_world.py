@@ -151,7 +151,7 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wid
     assert ax.images[0].get_extent() == [-1, 1, -1, 1]
     assert ax.get_xlim() == pytest.approx((-2.08, 2.08))
     shown = view.gather_view({"a method": wide})
-    assert shown["scene"]["low"] == [-2, -2]
+    assert shown["scene"]["low"] == (-2, -2)
     assert shown["panels"][0]["map"]["extent"] == (-1, 1, -1, 1)
 
 

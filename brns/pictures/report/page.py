@@ -81,7 +81,9 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    pages.policies["json.dumps_kwargs"] = {"default": float}  # a scene may have NumPy's numbers
+    # A scene may have NumPy's numbers and arrays.
+    to_plain = {"default": lambda numbers: np.asarray(numbers, float).tolist()}
+    pages.policies["json.dumps_kwargs"] = to_plain
     filled = pages.get_template("page.html").render(
         world=first.metadata.world,
         runs=runs,

@@ -115,17 +115,16 @@ def _describe_scene(world: Scene) -> dict[str, Any]:
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
         buffer = io.BytesIO()
         Image.fromarray(rows[..., None] * color).save(buffer, format="png", optimize=True)
-        image = encode_image_data_url(buffer.getvalue())
-        walls = {"image": image, "extent": [*world.walls_extent]}
+        walls = {"image": encode_image_data_url(buffer.getvalue()), "extent": world.walls_extent}
     colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
     return {
-        "low": [*world.low],
-        "high": [*world.high],
+        "low": world.low,
+        "high": world.high,
         "axes": world.axes,
         "down": world.down,
         "square": world.walls is not None,
         "walls": walls,
-        "start": None if world.start is None else [*world.start],
+        "start": world.start,
         "areas": world.areas,
         "colors": _encode(colors, "u1"),
     }
