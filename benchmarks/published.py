@@ -28,8 +28,11 @@ from ribs.archives import k_means_centroids
 from brns import (
     ArchiveKNN,
     Box,
+    Crossover,
+    DifferentialEvolution,
     Evaluation,
     ExactRecognition,
+    IsoLineDD,
     LinearProjection,
     MixedMutation,
     NoveltySearch,
@@ -64,6 +67,18 @@ METHODS = {
     "counts, mixed without crossover": (
         VisitCounts(),
         MixedMutation(MixedMutation().operators[:4]),
+    ),
+    "counts, differential mixture": (
+        VisitCounts(),
+        MixedMutation(
+            (
+                DifferentialEvolution(),
+                IsoLineDD(sigma_iso=0.0),
+                IsoLineDD(sigma_iso=0.0, sigma_line=0.5),
+                Crossover(mutated=0.0),
+                Crossover(points=2, mutated=0.0),
+            )
+        ),
     ),
     "counts, polynomial": (VisitCounts(), PolynomialMutation()),
     "exact, mixed": (ExactRecognition(), MixedMutation()),
@@ -106,7 +121,9 @@ here they lie in a random order.
 
 *Folded*: genes reach to ±10.24, a gene beyond ±5.12 counts as 5.12 / x, and all founders are 0, as
 in pyribs' table, whose genes have no bound. *Box of 51.2* and *of 512* are folded too, with genes
-that reach so far: steps of mutation grow with the box.
+that reach so far: steps of the default mixture grow with the box. Those of the *differential
+mixture* do not: `DifferentialEvolution()`, and Iso+LineDD and crossover without steps of their own
+(`sigma_iso=0`, `mutated=0`).
 
 pyribs' methods have the settings of its `examples/sphere.py`, by which its table was made: 15
 strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. They need

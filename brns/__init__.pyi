@@ -27,6 +27,7 @@ from .operators.founders import GivenFounders as GivenFounders
 from .operators.founders import LayerFounders as LayerFounders
 from .operators.founders import UniformFounders as UniformFounders
 from .operators.mutation import Crossover as Crossover
+from .operators.mutation import DifferentialEvolution as DifferentialEvolution
 from .operators.mutation import GaussianMutation as GaussianMutation
 from .operators.mutation import IsoLineDD as IsoLineDD
 from .operators.mutation import MixedMutation as MixedMutation

@@ -243,6 +243,8 @@ def test_a_setting_of_another_type_is_refused_by_name(make, message, unchecked):
         (brns.PolynomialMutation, {"eta": float("nan")}),
         (brns.GaussianMutation, {"sigma": float("inf")}),
         (brns.IsoLineDD, {"sigma_iso": 0.0, "sigma_line": 0.0}),
+        (brns.DifferentialEvolution, {"scale": 0.0}),
+        (brns.DifferentialEvolution, {"least": -1.0}),
         (brns.Crossover, {"points": 0}),
         (brns.Crossover, {"mutated": -1.0}),
         (brns.MixedMutation, {"operators": ()}),
@@ -396,7 +398,7 @@ def test_our_operators_keep_their_contracts():
 def test_our_other_operators_keep_their_contracts():
     for select in (brns.NSGA2(), brns.LocalCompetition(), brns.Generational()):
         check_selection(select)
-    for mutate in (brns.IsoLineDD(), brns.Crossover()):
+    for mutate in (brns.IsoLineDD(), brns.DifferentialEvolution(), brns.Crossover()):
         check_mutation(mutate, Box([-1.0, 0.0, 10.0], [1.0, 5.0, 11.0]))
 
 

@@ -17,7 +17,9 @@ KEY = jax.random.key(3)
 EVALUATED = []
 MIXTURES = [
     brns.MixedMutation(),
-    brns.MixedMutation((brns.GaussianMutation(), brns.UniformResampling())),
+    brns.MixedMutation(
+        (brns.GaussianMutation(), brns.DifferentialEvolution(), brns.UniformResampling())
+    ),
 ]
 """of all operators"""
 FOUNDERS = [brns.UniformFounders(), brns.LayerFounders((4, 1))]

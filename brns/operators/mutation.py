@@ -191,6 +191,55 @@ class Crossover(eqx.Module):
         return mutate(key_mutate, crossed, box), mate if n > 1 else jnp.full(1, -1)
 
 
+class DifferentialEvolution(eqx.Module):
+    r"""The variation of differential evolution, whose steps are as long as parents differ:
+    $y_j + F \zeta_j (|z_j - w_j| + \delta (high_j - low_j))$ in place of $x_j$, with probability
+    CR.
+
+    $y$, $z$ and $w$ are other genotypes of the batch, drawn uniformly, and $\zeta_j \sim
+    \mathcal{N}(0, 1)$ for each gene. CR is drawn for each offspring, evenly on a logarithmic axis
+    from one gene of p to all. What leaves the box is put on its border. Steps do not grow with the
+    box, but for $\delta$, with which a population begins whose genes are all alike.
+
+    Source: DE/rand/1/bin, Storn & Price 1997, doi:10.1023/A:1008202821328. There F and CR are the
+    same for all genes and offspring, $\delta$ is 0 and $\zeta_j$ is 1, the four parents differ, and
+    one gene at least is replaced.
+    """
+
+    scale: float = 0.5
+    """F, the standard deviation of a step as a share of the difference"""
+    least: float = 1e-5
+    """delta, what is added to each difference, as a share of the box's width"""
+
+    def __check_init__(self):
+        check_setting_types(self)
+        check_settings_obey_rules(
+            self,
+            scale=(0 < self.scale < math.inf, "finite, above 0"),
+            least=(0 <= self.least <= 1, "from 0 to 1"),
+        )
+
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]:
+        """A mutant of each genotype; see `brns.core.Mutation`."""
+        return self.recombine(key, genotypes, box)[0]
+
+    def recombine(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
+        """Mutants and the rows of their second parents y; see `brns.core.Recombination`."""
+        key_rate, key_which, key_step, *keys = jax.random.split(key, 6)
+        n, p = genotypes.shape
+        mate, z, w = (draw_partners(each, n) for each in keys)
+        difference = jnp.abs(genotypes[z] - genotypes[w]) + self.least * (box.high - box.low)
+        step = self.scale * difference * jax.random.normal(key_step, (n, p))
+        moved = jnp.clip(genotypes[mate] + step, box.low, box.high)
+        rate = p ** -jax.random.uniform(key_rate, (n, 1))
+        taken = jax.random.bernoulli(key_which, rate, (n, p))
+        return jnp.where(taken, moved, genotypes), mate if n > 1 else jnp.full(1, -1)
+
+
 def draw_partners(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
     """For each row of a batch of n another one, drawn uniformly; in a batch of one itself."""
     further = jax.random.randint(key, (n,), 1, max(n, 2))

@@ -84,6 +84,7 @@ PARTS = (
     Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial, the paper's"),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
+    Part("mutation", "differential", "DifferentialEvolution", "steps as long as parents differ"),
     Part("mutation", "crossover", "Crossover", "genes of two parents, then a little mutation"),
     Part("mutation", "redraw", "UniformResampling", "drawn anew: random search"),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),

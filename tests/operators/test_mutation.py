@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from deap.tools import mutPolynomialBounded
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import binomtest, ks_2samp, kstest
+from scipy.stats import binomtest, ks_2samp, kstest, norm
 
 from brns.core import Box
 from brns.operators.mutation import (
     Crossover,
+    DifferentialEvolution,
     GaussianMutation,
     IsoLineDD,
     MixedMutation,
@@ -50,7 +51,8 @@ def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
 
 def test_mutants_of_every_operator_stay_in_the_box_and_keep_their_shape():
     polynomial, gaussian = PolynomialMutation(eta=0.5, rate=0.7), GaussianMutation(0.5, rate=0.5)
-    mixed = MixedMutation((polynomial, gaussian, IsoLineDD(0.3, 0.9), Crossover(1, mutated=3.0)))
+    crossing = IsoLineDD(0.3, 0.9), Crossover(1, mutated=3.0), DifferentialEvolution(9.0)
+    mixed = MixedMutation((polynomial, gaussian, *crossing))
     parents = BOX.uniform(jax.random.key(0), N).at[:100].set(BOX.low).at[100:200].set(BOX.high)
     moved = mutate(mixed, jax.random.key(1), parents, BOX)
     assert (moved.shape, moved.dtype) == (parents.shape, jnp.float32)
@@ -114,6 +116,38 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     assert np.array_equal(mutate(IsoLineDD(0.0, 0.2), jax.random.key(0), alone, BOX_2D), alone)
 
 
+def test_differential_evolution_steps_from_another_parent_by_the_difference_of_two():
+    """Of three parents the others of the first are at 100 and 102. Two of them drawn are the same
+    half of the time, and then there is no step; else its deviation is F times 2."""
+    box = Box([0.0], [1000.0])
+    parents = jnp.array([[50.0], [100.0], [102.0]])
+    keys = jax.random.split(jax.random.key(0), N)
+    made = jax.jit(jax.vmap(lambda key: DifferentialEvolution(0.5, 0.0)(key, parents, box)))(keys)
+    moved = np.asarray(made[:, 0, 0])
+    still = np.isin(moved, [100.0, 102.0])
+    assert binomtest(int(still.sum()), N, 0.5).pvalue > 1e-3
+    assert binomtest(int((moved[still] == 100).sum()), int(still.sum()), 0.5).pvalue > 1e-3
+    around = [norm(middle, 1.0).cdf(moved[~still]) for middle in (100, 102)]
+    assert kstest(np.mean(around, axis=0), "uniform").pvalue > 1e-3
+
+
+def test_differential_evolution_of_parents_that_are_alike_steps_by_a_share_of_the_width():
+    parent = (LOW + HIGH) / 2
+    moved = mutants(DifferentialEvolution(scale=0.5, least=0.1), parent)
+    steps = (moved - parent) / (HIGH - LOW) / 0.05
+    for gene in steps.T:
+        assert kstest(gene[gene != 0], "norm").pvalue > 1e-3
+    assert_allclose((steps != 0).mean(), (1 - 1 / 3) / np.log(3), rtol=0.03)  # E[3^-u]
+
+
+def test_steps_of_differential_evolution_do_not_grow_with_the_box():
+    parents = BOX_2D.uniform(jax.random.key(0), 100) / 3
+    wider = Box([-9e3, -9e3], [9e3, 9e3])
+    vary = jax.jit(DifferentialEvolution(0.1, least=0.0))
+    near, far = (vary(jax.random.key(1), parents, box) for box in (BOX_2D, wider))
+    assert_array_equal(near, far)
+
+
 @pytest.mark.parametrize("points", [None, 1, 2])
 def test_crossover_takes_each_gene_from_one_of_two_parents(points):
     """Row i is i everywhere. A cut lies before gene g with probability (g + 1) / (p + 1) = F; of
@@ -166,7 +200,9 @@ def test_resampling_is_uniform_and_knows_no_parents():
         assert kstest(moved[:, gene], "uniform", (LOW[gene], HIGH[gene] - LOW[gene])).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("operator", [IsoLineDD(), Crossover(), Crossover(points=2)])
+@pytest.mark.parametrize(
+    "operator", [IsoLineDD(), Crossover(), Crossover(points=2), DifferentialEvolution()]
+)
 def test_in_a_batch_of_one_there_is_no_second_parent(operator):
     _, mate = operator.recombine(jax.random.key(0), BOX.uniform(jax.random.key(1), 1), BOX)
     assert mate.tolist() == [-1]
