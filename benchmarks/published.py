@@ -24,15 +24,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from pages import make_parser, write_page
 from ribs.archives import k_means_centroids
+from variation import DIFFERENTIAL
 
 from brns import (
     ArchiveKNN,
     Box,
-    Crossover,
-    DifferentialEvolution,
     Evaluation,
     ExactRecognition,
-    IsoLineDD,
     LinearProjection,
     MixedMutation,
     NoveltySearch,
@@ -68,18 +66,7 @@ METHODS = {
         VisitCounts(),
         MixedMutation(MixedMutation().operators[:4]),
     ),
-    "counts, differential mixture": (
-        VisitCounts(),
-        MixedMutation(
-            (
-                DifferentialEvolution(),
-                IsoLineDD(sigma_iso=0.0),
-                IsoLineDD(sigma_iso=0.0, sigma_line=0.5),
-                Crossover(mutated=0.0),
-                Crossover(points=2, mutated=0.0),
-            )
-        ),
-    ),
+    "counts, differential mixture": (VisitCounts(), DIFFERENTIAL),
     "counts, polynomial": (VisitCounts(), PolynomialMutation()),
     "exact, mixed": (ExactRecognition(), MixedMutation()),
     "archive, mixed": (ArchiveKNN(), MixedMutation()),
