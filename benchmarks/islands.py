@@ -148,7 +148,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
             mean, deviation, _ = compute_mean_and_deviation([float(run["cells"]) for run in runs])
             sent = np.mean([float(run["bytes"]) for run in runs])
             searches = "1" if rule == ONE else str(number)
-            cell = f"{mean:,.0f} ± {deviation:.2g}" if len(runs) > 1 else f"{mean:,.0f}"
+            cell = f"{mean:,.0f} ± {deviation:,.0f}" if len(runs) > 1 else f"{mean:,.0f}"
             lines.append([searches, runs[0]["each"], rule, cell, f"{sent:,.0f}", str(len(runs))])
     return [
         HEADING,
