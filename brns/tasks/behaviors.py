@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,21 +18,6 @@ class Bounds(NamedTuple):
 
     low: Float[np.ndarray, " d"]
     high: Float[np.ndarray, " d"]
-
-
-class Bounded(Protocol):
-    """A `describe` that knows where its behaviors lie, so that a task needs no `behavior_space`."""
-
-    def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Where the behaviors lie.
-
-        Args:
-            observations: the bounds of a flattened observation.
-            actions: the bounds of a flattened action.
-
-        Returns:
-            One pair for each number of the behavior; infinite where that is not known.
-        """
 
 
 class Waypoints(eqx.Module):
@@ -61,7 +46,15 @@ class Waypoints(eqx.Module):
         return _check_and_select_columns(observations[times], self.select).ravel()
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the observations, for each moment; see `Bounded.bounds`."""
+        """Where the behaviors lie, so that a task needs no `behavior_space`.
+
+        Args:
+            observations: the bounds of a flattened observation.
+            actions: the bounds of a flattened action.
+
+        Returns:
+            Those of the observations, for each moment; infinite where that is not known.
+        """
         low, high = (_check_and_select_columns(bound, self.select) for bound in observations)
         return Bounds(np.tile(low, self.moments), np.tile(high, self.moments))
 
@@ -102,7 +95,7 @@ class Statistic(eqx.Module):
         return xp.sqrt((xp.where(within, series - mean, 0) ** 2).sum(axis=0) / count)
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the numbers; see `Bounded.bounds`. Of a standard deviation 0 and half of their
+        """Those of the numbers; see `Waypoints.bounds`. Of a standard deviation 0 and half of their
         range.
         """
         of = observations if self.of == "observations" else actions
@@ -128,8 +121,8 @@ class Joined(eqx.Module):
         return xp.concatenate([xp.ravel(part(episode)) for part in self.parts])
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the parts, end to end; see `Bounded.bounds`. Unknown if a part does not know its
-        own.
+        """Those of the parts, end to end; see `Waypoints.bounds`. Unknown if a part does not know
+        its own.
         """
         unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
         each = []
