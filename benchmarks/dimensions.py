@@ -20,9 +20,10 @@ from pages import make_parser, mark_differences, write_page
 
 import brns
 from brns.comparison.markdown import format_table
+from brns.comparison.statistics import explain_too_few_seeds
 from brns.comparison.worlds import Cells, world
 from brns.formatting import format_csv, read_csv
-from brns.metrics import significance, tessellation
+from brns.metrics import tessellation
 from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, find_brns_commit_or_version, format_provenance
 
@@ -269,11 +270,10 @@ def main() -> None:
     rows = measure(asked.seeds, asked.out.with_suffix(".csv"))
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     tests = len(WORLDS) * (len(METHODS) - 1)
-    enough = significance.count_seeds_needed(tests)
-    few = f"{asked.seeds} seeds are too few to test; {enough} are enough."
+    few = explain_too_few_seeds(asked.seeds, tests)
     write_page(
         asked.out.with_suffix(".md"),
-        TEXT + (few if asked.seeds < enough else ""),
+        TEXT + (f"{few}." if few else ""),
         "## In the descriptor's own space\n\n" + page(rows, asked.seeds, "own"),
         "## In the oracle's cells\n\n" + page(rows, asked.seeds, "oracle"),
         TOLD + "\n" + telling(),

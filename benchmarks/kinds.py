@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from pages import make_parser, write_page
 
-from brns.comparison.markdown import format_table
-from brns.runs.provenance import collect_provenance, format_provenance
+from brns.comparison.markdown import format_command_and_provenance, format_table
 
 CLUSTERS, BATCH, LEARNED = 60, 500, 5000
 DIMENSIONS = (16, 128, 768)
@@ -112,9 +111,7 @@ def main() -> None:
             line.append(f"{new:.3f} / {same:.3f}")
         lines.append(line)
         print(*line, sep=", ", flush=True)
-    command = f"Command: `python benchmarks/kinds.py --seeds {asked.seeds}`. "
-    made = command + format_provenance(collect_provenance())
-    write_page(asked.out, TEXT, format_table(lines), made)
+    write_page(asked.out, TEXT, format_table(lines), format_command_and_provenance(""))
 
 
 if __name__ == "__main__":

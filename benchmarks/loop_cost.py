@@ -14,9 +14,8 @@ from pages import make_parser, write_page
 from scipy.spatial import KDTree
 
 import brns
-from brns.comparison.markdown import format_table
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.interoperation import novelty as module
-from brns.runs.provenance import collect_provenance, format_provenance
 
 CASES = ((1, 2), (1, 32), (1, 384), (1000, 2), (1000, 32), (1000, 384), (1000, 1536))
 SIZES = 32  # of batches, from 1 to 3,111; 30 of them differ
@@ -124,10 +123,8 @@ def main() -> None:
     for rows, d in CASES:
         lines.append(compare(rows, d, asked.learned))
         print(*lines[-1], sep=", ", flush=True)
-    command = f"Command: `python benchmarks/loop_cost.py --learned {asked.learned}`. "
-    command += format_provenance(collect_provenance())
     text = TEXT.format(learned=asked.learned)
-    write_page(asked.out, text, format_table(lines), *words, command)
+    write_page(asked.out, text, format_table(lines), *words, format_command_and_provenance(""))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """The library's defaults beside pyribs' methods, at equal evaluations.
 
-    python benchmarks/peers.py [OUT]
+    python benchmarks/peers.py [--out results/peers]
 
-Needs `pip install 'brns[peers]'`. Resumable: OUT, by default results/peers, gets a file for each
+Needs `pip install 'brns[peers]'`. Resumable: OUT gets a file for each
 world and method, and OUT.md is the page.
 """
 
-import argparse
+from pages import make_parser
 
 import brns
 from brns.comparison.peers import PEERS
@@ -20,9 +20,7 @@ WORLDS = [SEVEN, TWENTY, world("car"), world("projection"), world("maze")]
 MIXED = {"mixed": brns.MixedMutation()}
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", nargs="?", default="results/peers")
-    out = parser.parse_args().out
+    out = make_parser(__doc__, "results/peers").parse_args().out
     print(
         brns.compare(
             WORLDS, {"counts": brns.VisitCounts(), **PEERS}, mutations=MIXED, seeds=12, out=out

@@ -1,18 +1,18 @@
 """Novelties and mutations in worlds and seeds by which nothing was chosen.
 
-    python benchmarks/unseen.py [OUT]
+    python benchmarks/unseen.py [--out results/unseen]
 
-Resumable: OUT, by default results/unseen, gets a file for each world and method,
+Resumable: OUT gets a file for each world and method,
 and OUT.md is the page.
 """
 
-import argparse
 from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
+from pages import make_parser
 
 import brns
 from brns.comparison.worlds import Cells, World, world
@@ -80,7 +80,5 @@ METHODS = {
 MUTATIONS = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", nargs="?", default="results/unseen")
-    out = parser.parse_args().out
+    out = make_parser(__doc__, "results/unseen").parse_args().out
     print(brns.compare(WORLDS, METHODS, mutations=MUTATIONS, seeds=range(300, 320), out=out))

@@ -1,13 +1,13 @@
 """The default mixture of operators beside the same drawn evenly, without crossover,
 polynomial mutation alone, and a mixture whose steps do not grow with the box.
 
-    python benchmarks/variation.py [OUT]
+    python benchmarks/variation.py [--out results/variation]
 
-Resumable: OUT, by default results/variation, gets a file for each world and method,
+Resumable: OUT gets a file for each world and method,
 and OUT.md is the page.
 """
 
-import argparse
+from pages import make_parser
 
 import brns
 from brns.comparison.worlds import SUITE
@@ -32,7 +32,5 @@ MUTATIONS = {
 }
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", nargs="?", default="results/variation")
-    out = parser.parse_args().out
+    out = make_parser(__doc__, "results/variation").parse_args().out
     print(brns.compare(WORLDS, {"counts": brns.VisitCounts()}, mutations=MUTATIONS, out=out))
