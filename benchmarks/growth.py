@@ -217,11 +217,7 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 
 def page(points: list[Point], out: Path) -> list[str]:
     """Its blocks."""
-    blocks = [
-        TEXT,
-        format_command_and_provenance(""),
-        f"![Time and memory]({out.name}.png)",
-    ]
+    blocks = [TEXT, format_command_and_provenance(""), f"![Time and memory]({out.name}.png)"]
     for grows, title in TITLES.items():
         mine = [point for point in points if point.grows == grows]
         sizes = dict.fromkeys(f"{point.size:,}" for point in mine)

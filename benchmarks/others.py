@@ -171,9 +171,7 @@ def four_rooms() -> brns.Task:
 def push_t() -> brns.Task:
     """A finger and a T that it pushes: the behavior is where both are at the end."""
     return brns.GymnasiumTask(
-        "gym_pusht:gym_pusht/PushT-v0",
-        describe=brns.Waypoints(select=(0, 1, 2, 3)),
-        steps=60,
+        "gym_pusht:gym_pusht/PushT-v0", describe=brns.Waypoints(select=(0, 1, 2, 3)), steps=60
     )
 
 

@@ -90,6 +90,5 @@ def compare(
     table = f"{comparison}\n"
     console.print(Markdown(table) if console.is_terminal else table, soft_wrap=True)
     console.print(
-        f"Page: {page.resolve_page_path(out)}\nPicture: {out / 'comparison.png'}",
-        soft_wrap=True,
+        f"Page: {page.resolve_page_path(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True
     )

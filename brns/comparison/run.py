@@ -33,11 +33,7 @@ from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
 from brns.settings.differences import find_differences, format_diff
-from brns.settings.edits import (
-    diff_code_by_name,
-    format_edits,
-    list_evaluation_side_effects,
-)
+from brns.settings.edits import diff_code_by_name, format_edits, list_evaluation_side_effects
 from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.settings.parts import CLASSES
 from brns.settings.sources import UserCode

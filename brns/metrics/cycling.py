@@ -253,9 +253,7 @@ def compute_kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.nd
     return count / np.arange(len(count), 0, -1)
 
 
-def compute_regain_share(
-    r: Float[Numbers, "g g"],
-) -> Float[np.ndarray, " g-1"]:
+def compute_regain_share(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1],
     for every i but the last.
 

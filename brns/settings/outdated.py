@@ -15,12 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from brns.settings.description import (
-    SMALL,
-    attributes_of,
-    get_attribute_safely,
-    part_to_json,
-)
+from brns.settings.description import SMALL, attributes_of, get_attribute_safely, part_to_json
 from brns.settings.differences import find_differences
 from brns.settings.edits import CHANGED_CODE, CHANGED_SETTINGS, diff_code_by_name
 from brns.settings.sources import UserCode

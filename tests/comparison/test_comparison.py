@@ -24,12 +24,7 @@ from brns.comparison.statistics import (
     bootstrap_coverage_ratio_interval,
     compare_to_reference_by_world,
 )
-from brns.comparison.worlds import (
-    Cells,
-    compute_arm_tip,
-    make_world_of_task,
-    world,
-)
+from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
 from brns.metrics.recorded import read_valid_column_by_generation
 from brns.runs.files import RecordError

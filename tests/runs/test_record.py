@@ -83,9 +83,7 @@ def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order, 
     (record,) = brns.run(counting, 10, out=tmp_path / "run", checkpoint_every=3)
     read, learned = [], states._read_valid_offspring
     monkeypatch.setattr(
-        states,
-        "_read_valid_offspring",
-        lambda *which: read.append(which) or learned(*which),
+        states, "_read_valid_offspring", lambda *which: read.append(which) or learned(*which)
     )
     for number in order:
         again = Record(record, counting)
