@@ -13,17 +13,12 @@ from typing import Any
 from pages import make_parser, write_page
 
 from brns import Record
-from brns.comparison.markdown import (
-    check_safe_to_overwrite,
-    format_command_and_provenance,
-    format_table,
-)
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import read_valid_column_by_generation
 from brns.pictures.records import label_method
 from brns.runs.files import write_bytes
 
-HEADING = "# The ant's areas with the published number of steps"
 AREAS = ("one area", "two", "all three")
 NEVER = "never"
 
@@ -55,7 +50,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
     columns = list(rows[0])
     lines = [columns, *([str(row[column]) for column in columns] for row in rows)]
     return [
-        HEADING,
+        "# The ant's areas with the published number of steps",
         "The first generation in which an ant visited so many areas in one episode. The paper "
         'says that "every method solves the task within the first hundred generations". Its '
         "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
@@ -72,7 +67,6 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", type=Path)
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
-    check_safe_to_overwrite(page, HEADING)
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in [*read_csv(file), *map(row_of, map(Record, asked.runs))]:
         rows[tuple(str(row[column]) for column in ("method", "founders", "stuck", "seed"))] = row

@@ -13,14 +13,9 @@ import numpy as np
 from pages import make_parser, write_page
 
 from brns import AntMaze, Record
-from brns.comparison.markdown import (
-    check_safe_to_overwrite,
-    format_command_and_provenance,
-    format_table,
-)
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.pictures.records import label_method
 
-HEADING = "# The rule for stuck ants"
 GENERATIONS, ANTS = 10, 10
 NEAR = 1.0  # metres, within which an ant is still where the rule had stopped it
 
@@ -53,7 +48,7 @@ def text(record: Record, task: AntMaze) -> list[str]:
         ["without", f"{free.length.sum():,}"],
     ]
     return [
-        HEADING,
+        "# The rule for stuck ants",
         f"An ant that stays within a square of {task.stuck_distance:g} m for "
         f"{task.stuck_window} control steps, of {task.steps:,}, is stopped. Of {GENERATIONS} "
         f"generations of a run ({label_method(record)}, seed {record.seed}) {ANTS} "
@@ -67,7 +62,6 @@ def main() -> None:
     parser = make_parser(__doc__, "results/ant-stuck.md")
     parser.add_argument("run", type=Path)
     asked = parser.parse_args()
-    check_safe_to_overwrite(asked.out, HEADING)
     record = Record(asked.run)
     task = record.search.task
     if not isinstance(task, AntMaze) or not task.stuck_distance:

@@ -19,18 +19,13 @@ from jaxtyping import Int
 from pages import make_parser, write_page
 
 import brns
-from brns.comparison.markdown import (
-    check_safe_to_overwrite,
-    format_command_and_provenance,
-    format_table,
-)
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.measures import compute_mean_and_deviation
 from brns.runs.files import write_bytes
 from brns.runs.provenance import find_brns_commit_or_version
 
-HEADING = "# Many islands"
 EVALUATIONS = 204_800
 INDIVIDUALS = {64: 8, 1024: 2}
 """numbers of islands, with mu and lambda of each"""
@@ -151,7 +146,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
             cell = f"{mean:,.0f} ± {deviation:,.0f}" if len(runs) > 1 else f"{mean:,.0f}"
             lines.append([searches, runs[0]["each"], rule, cell, f"{sent:,.0f}", str(len(runs))])
     return [
-        HEADING,
+        "# Many islands",
         f"The linear projection with two measures, after {EVALUATIONS:,} evaluations of all "
         "islands together: cells that they covered, mean ± standard deviation over seeds; and "
         "bytes that an island sends, of the mean generation: only counters that changed, "
@@ -168,7 +163,6 @@ def main() -> None:
     parser.add_argument("--islands", type=int, nargs="+", choices=ROWS, default=list(ROWS))
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
-    check_safe_to_overwrite(page, HEADING)
     page.parent.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = list(read_csv(file))
     done = {(int(row["islands"]), row["merge"], int(row["seed"])) for row in rows}

@@ -28,11 +28,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 import brns
-from brns.comparison.markdown import (
-    check_safe_to_overwrite,
-    format_command_and_provenance,
-    format_table,
-)
+from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.comparison.peers import (
     CENTROIDS,
     CMAMAE,
@@ -56,7 +52,6 @@ UNCOUNTED = 1000
 POINTS = 20_000
 """of those, drawn evenly, from which the tessellation is made"""
 NUMBERS = ("grid", "tiles", "seconds")
-HEADING = "# Worlds of others"
 RUNS = Path("runs/others")
 
 
@@ -375,7 +370,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
     names = list(dict.fromkeys(row["world"] for row in rows))
     commits = ", ".join(sorted({row["commit"] for row in rows}))
     return [
-        HEADING,
+        "# Worlds of others",
         "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
         f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
         "seeds, exact, two-sided, p < 0.05 after Holm's correction over all methods and "
@@ -404,7 +399,6 @@ def main() -> None:
     parser.add_argument("--generations", type=int, help="by default each world's own")
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
-    check_safe_to_overwrite(page, HEADING)
     page.parent.mkdir(parents=True, exist_ok=True)
     rows = [row for row in stored_rows(file) if row["world"] not in asked.worlds]
     for name in asked.worlds:
