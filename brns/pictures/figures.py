@@ -181,8 +181,6 @@ def prepare_figure(
         of = f", which is of {others}" if others else ""
         known = ", ".join(FIGURES[name].options) or "none"
         raise ValueError(f"{name} has no option {words}{of}; its options are: {known}")
-    if min(options.get("shape", (1,)), default=0) < 1:
-        raise ValueError(f"cells are numbers from 1 on, one a dimension; got {options['shape']}")
     picture, options = FIGURES[name], settings | options
     if last and picture.panels == "states":
         options.setdefault("generation", None)
