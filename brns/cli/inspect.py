@@ -1,5 +1,6 @@
 """The commands that look at runs and settings, such as `brns show`."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -7,12 +8,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.sources import Setting, read_class_settings, read_part_settings_from_source
 from brns.settings.configuration import find_setting_types_and_meanings
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, suggest_name
 
 DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
 """the parts of a search that says nothing else"""
+Settings = dict[str, tuple[Any, str]]
+"""name to value and meaning"""
 
 
 def runs(
@@ -73,7 +75,13 @@ def list_(
             usual = "(default) " if part.attribute in DEFAULTS else ""
             print_message(f"{part.command_line_usage:<25} {usual}{part.meaning}")
         return
+    import brns
+
     current = {part.name: part for part in PARTS}
+    searchs = _read_settings(brns.NoveltySearch, {})
+    settings = {}
+    for part in PARTS:
+        settings[part.name] = _read_settings(getattr(brns, part.attribute), part.settings)
     if name in current:
         part = current[name]
         console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
@@ -81,16 +89,15 @@ def list_(
         if part.kind == "world":
             _print_experiment(name)
         else:
-            _print_settings(part.search_argument, read_part_settings_from_source(part))
+            _print_settings(part.search_argument, settings[name])
         return
     setting = name.rpartition(".")[2]
-    searchs = read_class_settings("NoveltySearch")
-    holders = [part for part in PARTS if setting in read_part_settings_from_source(part)]
+    holders = [part for part in PARTS if setting in settings[part.name]]
     if not holders and setting not in searchs:
-        inner = (key for part in PARTS for key in read_part_settings_from_source(part))
+        known = {*current, *searchs}.union(*settings.values())
         raise SettingsError(
             f"NAME must be one of {', '.join(current)}, or a setting; got "
-            f"{name!r}{suggest_name(name, {*current, *searchs, *inner})}"
+            f"{name!r}{suggest_name(name, known)}"
         )
     console.print(f"{setting} is a setting of what follows, as it is by default there:")
     if setting in searchs:
@@ -98,8 +105,14 @@ def list_(
         _print_settings("", {setting: searchs[setting]})
     for part in holders:
         console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
-        setting_here = read_part_settings_from_source(part)[setting]
-        _print_settings(part.search_argument, {setting: setting_here})
+        _print_settings(part.search_argument, {setting: settings[part.name][setting]})
+
+
+def _read_settings(kind: Any, values: Mapping[str, Any]) -> Settings:
+    """The settings of a class with these values, and else with its defaults."""
+    values = {field.name: field.default for field in dataclasses.fields(kind)} | dict(values)
+    found = find_setting_types_and_meanings(kind)
+    return {name: (values[name], meaning) for name, (_, meaning) in found.items()}
 
 
 def _print_experiment(world: str) -> None:
@@ -112,13 +125,10 @@ def _print_experiment(world: str) -> None:
         part = getattr(search, place) if place else search
         if place:
             console.print(f"{place}: {CLASSES[type(part).__name__].name}")
-        values = {}
-        for name, (_, meaning) in find_setting_types_and_meanings(type(part)).items():
-            values[name] = Setting(getattr(part, name), meaning)
-        _print_settings(place, values)
+        _print_settings(place, _read_settings(type(part), vars(part)))
 
 
-def _print_settings(place: str, values: Mapping[str, Setting]) -> None:
+def _print_settings(place: str, settings: Settings) -> None:
     """A line for each setting: how it is set to what it is by default, and what it means."""
     from rich.table import Table
 
@@ -127,9 +137,9 @@ def _print_settings(place: str, values: Mapping[str, Setting]) -> None:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
-    for name, (default, meaning) in values.items():
+    for name, (value, meaning) in settings.items():
         setting = f"{place}.{name}".lstrip(".")
-        table.add_row(f"  --set {setting}={_format_value_for_shell(default)}", meaning)
+        table.add_row(f"  --set {setting}={_format_value_for_shell(value)}", meaning)
     console.print(table)
 
 

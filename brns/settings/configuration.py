@@ -99,15 +99,10 @@ def is_settable_type(hint: Any, functions: bool = False) -> bool:
 @functools.cache
 def _read_class_field_docstrings(part: type) -> dict[str, str]:
     """The string under each field of a class itself; none without a source in a file."""
-    definitions = parse_source(get_source_text(part)).body
-    return read_field_docstrings(definitions[0]) if definitions else {}
-
-
-def read_field_docstrings(class_node: ast.AST) -> dict[str, str]:
-    """The string under each field of a class, as its source has them."""
     meanings = {}
-    for field, text in itertools.pairwise(getattr(class_node, "body", ())):
-        match field, text:
-            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
-                meanings[name] = " ".join(meaning.split())
+    for definition in parse_source(get_source_text(part)).body:
+        for field, text in itertools.pairwise(getattr(definition, "body", ())):
+            match field, text:
+                case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
+                    meanings[name] = " ".join(meaning.split())
     return meanings
