@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import warnings
 from collections.abc import Generator
 from typing import Any
 
@@ -189,6 +190,19 @@ def check_descriptors_in_numeric_range(number: int, individuals: Population, spa
             f"{FARTHEST:g} widths from behavior_space "
             f"(first ids {_format_first_ids(individuals.id[far])}): "
             f"beside them others look alike. Clip them. {SAFE}. {SKIP}"
+        )
+    warn_if_many_outside(descriptors, space)
+
+
+def warn_if_many_outside(descriptors: Float[np.ndarray, "n d"], space: Box) -> None:
+    """A word, once, where more than a tenth lie so far from the box that it may be a wrong one."""
+    low, high = np.asarray(space.low, float), np.asarray(space.high, float)
+    outside = np.abs(descriptors - (low + high) / 2) > 2 * (high - low)
+    if 10 * outside.any(axis=1).sum() > len(descriptors):
+        warnings.warn(
+            "more than a tenth of the behaviors lie over two widths of behavior_space from its "
+            "center, where visit counts tell none from another: give a wider one",
+            stacklevel=2,
         )
 
 

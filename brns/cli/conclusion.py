@@ -15,7 +15,7 @@ from brns.cli.screen import console, print_message
 from brns.formatting import escape_control, format_number
 from brns.metrics.coverage import choose_grid_shape_or_none
 from brns.metrics.measures import MEASURES, compute_mean_and_deviation, summarize_run
-from brns.metrics.saturation import SATURATED
+from brns.metrics.saturation import LEAST, SATURATED
 from brns.pictures.records import (
     explain_figures_omitted_without_search,
     find_scene,
@@ -184,10 +184,13 @@ def _describe_ending(record: Record) -> str:
 
 
 def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`."""
+    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`; of what is new
+    as little as `--until saturated` does before its first generations.
+    """
     lines = []
     for name, (limits, verdict) in VERDICTS.items():
-        values = [row[name] for row in rows if name in row]
+        least = LEAST if name == "new" else 0
+        values = [row[name] for row in rows if name in row and row["generations"] >= least]
         if not values:
             continue
         counts = Counter(verdict[bisect_right(limits, value)] for value in values)

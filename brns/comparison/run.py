@@ -184,6 +184,12 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
         require_integer(f"generations of {each.name}", each.generations, 2)
         if each.name in ("", "..") or Path(each.name).name != each.name:
             raise ValueError(f"a world's name is a folder's: without / or ..; got {each.name!r}")
+        low, high, side, reachable, *_ = each.cells
+        if (np.subtract(high, low) <= 0).any() or not 1 <= reachable <= side**2:
+            raise ValueError(
+                "Cells need low below high, and reachable from 1 to side x side cells; got "
+                f"{each.cells}"
+            )
     return worlds
 
 

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from brns.checks.parts import explain_compile_errors
 from brns.core import Box, Evaluation, Population, Task
 from brns.experiments import make_search
 from brns.settings.parts import check_name, parts
@@ -53,21 +54,26 @@ class Cells(NamedTuple):
     place: Position = select_last_two_dimensions
 
     def find_nearest_cell_indices(self, population: Population) -> Int[Array, " n"]:
-        """The number of each individual's cell, from 0 on and below the square of `side`."""
-        low, high, place = jnp.asarray(self.low), jnp.asarray(self.high), self.place(population)
+        """The number of each individual's cell, from 0 on and below the square of `side`; of one
+        whose place is not finite that square.
+        """
+        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
+        with explain_compile_errors("place", self.place):
+            place = self.place(population)
         if place.shape != (len(population.id), 2):
             raise ValueError(
                 f"Cells lie in a plane: place must give (n, 2), x and y; got {place.shape}"
             )
         at = jnp.floor((place - low) / (high - low) * self.side)
         row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
-        return row[:, 0] * self.side + row[:, 1]
+        cell = row[:, 0] * self.side + row[:, 1]
+        return jnp.where(jnp.isfinite(place).all(axis=1), cell, self.side**2)
 
     def find_visited_cells(self, population: Population) -> Bool[Array, " cells"]:
         """The cells in which individuals lie, a bool for each; those who failed lie nowhere."""
         somewhere = jnp.isfinite(population.descriptor).all(axis=1) & ~population.failed
         cells = self.find_nearest_cell_indices(population)
-        return jnp.zeros(self.side**2, bool).at[cells].max(somewhere)
+        return jnp.zeros(self.side**2, bool).at[cells].max(somewhere, mode="drop")
 
 
 class World(NamedTuple):
@@ -188,8 +194,8 @@ def make_world_of_task(
     if cells is None and (dimensions := task.behavior_space.dimension) != 2:
         raise ValueError(
             f"coverage is counted in a plane, and behaviors have {dimensions} dimensions; say "
-            "where an individual lies: cells=brns.comparison.worlds.Cells(low, high, side, "
-            "reachable, counted, place)"
+            "where an individual lies, in Python by brns.compare(..., cells=brns.comparison.worlds."
+            "Cells(low, high, side, reachable, counted, place))"
         )
     name, cells = type(task).__name__, cells or _make_cells_over_last_two_dimensions(task)
     return World(name, name, "report", lambda: task, population_size, generations, cells)

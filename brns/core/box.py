@@ -101,7 +101,8 @@ def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
         ) from None
     if np.ma.is_masked(values):
         raise ValueError(f"{error_start} {name} without masked values; got {values!r:.80}")
-    if not any(jnp.issubdtype(column.dtype, kind) for kind in (bool, jnp.integer, jnp.floating)):
+    real = any(jnp.issubdtype(column.dtype, kind) for kind in (bool, jnp.integer, jnp.floating))
+    if not real or column.dtype.kind == "m":  # to NumPy a duration is an integer
         text = getattr(column.dtype, "kind", "key") in "OSU"
         what = f"{values!r:.80} ({column.dtype})" if text else column.dtype
         advice = ": convert it with .astype(float)" if column.dtype == object else ""

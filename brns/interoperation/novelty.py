@@ -12,13 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from brns.checks.generations import check_structure
+from brns.checks.generations import check_structure, warn_if_many_outside
 from brns.checks.parts import (
     LIMIT,
     check_no_strict_jax_modes,
     check_not_forked,
     check_part,
     count_forks,
+    explain_compile_errors,
 )
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
@@ -115,7 +116,8 @@ class Novelty:
         if isinstance(self.estimator, PopulationKNN):
             self.estimator.check_size(len(living))
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
-        with self._watch.call_by_hand(self.estimator):
+        explained = explain_compile_errors("estimator", self.estimator)
+        with self._watch.call_by_hand(self.estimator), explained:
             novelty = np.array(_score(self.estimator, state, *batch))[: len(rows)]
         if (alone := np.isposinf(novelty)).any():
             low, high = np.asarray(self.space.low, float), np.asarray(self.space.high, float)
@@ -154,6 +156,7 @@ class Novelty:
             )
         if not len(rows):
             return
+        warn_if_many_outside(rows, self.space)
         with self._lock:
             if self.learned + len(rows) >= LIMIT:  # ids are int32
                 raise ValueError(
@@ -163,7 +166,8 @@ class Novelty:
             padded = map(self._pad_to_power_of_two, (rows, scores))
             numbers = self._count_rows_batches_and_learned(rows)
             key = jax.random.key(self.seed)
-            with self._watch.call_by_hand(self.estimator):
+            explained = explain_compile_errors("estimator", self.estimator)
+            with self._watch.call_by_hand(self.estimator), explained:
                 after = _learn(self.estimator, self.state, *padded, numbers, key)
             check_structure(self.estimator, self.state, after)
             self.state = after

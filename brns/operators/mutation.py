@@ -196,10 +196,12 @@ class DifferentialEvolution(eqx.Module):
     $y_j + F \zeta_j (|z_j - w_j| + \delta (high_j - low_j))$ in place of $x_j$, with probability
     CR.
 
-    $y$, $z$ and $w$ are other genotypes of the batch, drawn uniformly, and $\zeta_j \sim
-    \mathcal{N}(0, 1)$ for each gene. CR is drawn for each offspring, evenly on a logarithmic axis
-    from one gene of p to all. What leaves the box is put on its border. Steps do not grow with the
-    box, but for $\delta$, with which a population begins whose genes are all alike.
+    $y$, $z$ and $w$ are other genotypes of the batch, drawn uniformly, two of them sometimes the
+    same, and $\zeta_j \sim \mathcal{N}(0, 1)$ for each gene. CR is drawn for each offspring, evenly
+    on a logarithmic axis from one gene of p to all. What leaves the box is put on its border. Steps
+    do not grow with the box, but for $\delta$, with which a population begins whose genes are all
+    alike. Batches of one or two, where $z = w$, have no other steps: let `offspring_size` be 10 or
+    more.
 
     Source: DE/rand/1/bin, Storn & Price 1997, doi:10.1023/A:1008202821328. There F and CR are the
     same for all genes and offspring, $\delta$ is 0 and $\zeta_j$ is 1, the four parents differ, and

@@ -106,8 +106,10 @@ class Curve(NamedTuple):
             rows = [self.statistic(each)[np.isin(self.at(each), generations)] for each in runs]
             values = np.array(rows, np.float64)
             if len(generations) < 2 or not np.isfinite(values).any():
-                few = f"{runs[0].path} has too few"
-                raise ValueError(f"a curve needs values of 2 generations or more; {few}")
+                none = "has none" if len(generations) > 1 else "has too few"
+                raise ValueError(
+                    f"a curve needs values of 2 generations or more; {runs[0].path} {none}"
+                )
             series.append(_make_series(label, runs, generations, values))
         return Curves(self.quantity, tuple(series), self.generation, self.most, self.reference)
 
@@ -206,8 +208,11 @@ def _format_cells(cells: Sequence[int]) -> str:
     return " × ".join(map(str, cells))
 
 
-def gather_qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
+def gather_qd_score(records: Runs, shape: Sequence[int] | None = None) -> Curves:
     """The QD score above the least fitness that any of the runs met."""
+    space = list_runs(records)[0].behavior_space
+    if shape is None:
+        shape = ELITES if space.dimension == 2 else coverages.resolve_grid_shape(space, None)
     least = find_least_fitness(list_runs(records), "a QD score")
     statistic = partial(score_elites, shape=shape, offset=least)
     quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"

@@ -37,9 +37,10 @@ def fork(
     continues it.
 
     It is a run of its own: generations 0 to `at` are copied, so that figures and coverage see one
-    search from its founders on; of the states only the one that it goes on from. Its `run.json`
-    says where it comes from. One seed of a batch is forked alone, and equals the batch's up to
-    rounding. After an error nothing is made.
+    search from its founders on; of the states only the one that it goes on from. Where it has other
+    variation operators, their credit begins even. Its `run.json` says where it comes from. One seed
+    of a batch is forked alone, and equals the batch's up to rounding. After an error nothing is
+    made.
 
     Args:
         run: the directory of the other run, or its record.
@@ -73,6 +74,8 @@ def fork(
         if was != now:
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
+    if before["mutate"].get("operators") != after["mutate"].get("operators"):
+        state = state._replace(credit=search.mutate_as_mixture.initial_credit())
     if generations is None and source.planned_generations <= at:
         raise ValueError(
             f"{run} was planned for {source.planned_generations} generations: say by generations= "
@@ -109,6 +112,8 @@ def fork(
         copy = Record(store, search)
         for number in range(at + 1):
             arrays = source.arrays("generations", number)
+            if number == at:
+                arrays["credit"] = np.asarray(state.credit)
             copy.write("generations", number, arrays, synced=False)
             if changed and not is_exactly_reproducible(copy, number):
                 born = _recompute_with_original_operators(source, search, number)

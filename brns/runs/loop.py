@@ -76,7 +76,7 @@ def run(
         progress: whether a bar is shown.
 
     Returns:
-        One record per seed.
+        One record per seed, in ascending order.
 
     Raises:
         RecordError: where the directory is taken, or its run is another.
@@ -153,7 +153,7 @@ def resume(
         accept_edits: as in `run`, and so are `until` and `progress`.
 
     Returns:
-        One record per seed.
+        One record per seed, in ascending order.
 
     Raises:
         RecordError: where the run is another experiment's or code's, is damaged,

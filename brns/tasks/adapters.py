@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from brns.tasks.behaviors import UNBOUNDED
+
 
 class Adapted(NamedTuple):
     """What `JaxEnvironmentTask` sees of an environment that was adapted."""
@@ -54,7 +56,7 @@ class Adapter(eqx.Module):
             return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
         bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
         low, high = (jnp.broadcast_to(jnp.asarray(getattr(space, b)), space.shape) for b in bounds)
-        from_below, from_above = jnp.isfinite(low), jnp.isfinite(high)
+        from_below, from_above = low > -UNBOUNDED, high < UNBOUNDED
         least = jnp.where(from_below, low, jnp.where(from_above, high - 2, -1.0))
         most = jnp.where(from_below & from_above, high, least + 2)
         share = (action.reshape(space.shape) + 1) / 2
@@ -136,7 +138,7 @@ class ParamsEnv(Adapter):
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
         """The next state; see `TimeStepEnv.step`."""
         now, later = jax.random.split(adapted.key)
-        step = getattr(self.env, "step_env", self.env.step)
+        step = getattr(self.env, "step_env", None) or self.env.step
         native = self._to_native(action)
         obs, state, reward, done, _ = step(now, adapted.state, native, self.params)
         return _make_adapted_state(state, obs, reward, done, later)

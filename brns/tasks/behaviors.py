@@ -12,6 +12,9 @@ from jaxtyping import Array, Float
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 
+UNBOUNDED = 1e9
+"""a bound beyond it says that there is none, as NumPy's finfo.max and iinfo.max do"""
+
 
 class Bounds(NamedTuple):
     """The least and the most of each number; infinite where that is not known."""

@@ -36,20 +36,20 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
 
 
 def test_a_verdict_says_what_the_numbers_mean():
-    bad = {"new": 0.003, "eta": 1.2, "kappa": 2.0, "regained": 0.3}
+    bad = {"generations": 20, "new": 0.003, "eta": 1.2, "kappa": 2.0, "regained": 0.3}
     assert interpret_measures([bad]) == [
         "new 0.003: saturated, hardly anything new is found any more",
         "eta 1.2: what was visited stayed novel",
         "kappa 2: forgot: what was known became novel again",
         "regained 0.3: places of old ranked as novel again",
     ]
-    good = {"new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
+    good = {"generations": 20, "new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
     assert interpret_measures([good, good])[2] == "kappa 0: forgot nothing"
     assert interpret_measures([good, bad, good])[2] == (
         "kappa 0.667: forgot nothing in 2 of 3 seeds; forgot: what was known became novel again in "
         "1 of 3 seeds"
     )
-    assert interpret_measures([{"age": 3.0}]) == []
+    assert interpret_measures([{"age": 3.0}, {"generations": 19, "new": 0.0}]) == []
 
 
 def test_failures_are_counted_by_error():

@@ -239,6 +239,8 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         (world("arm")._replace(generations=1), {}, "generations of arm must be .* from 2 on"),
         (world("arm")._replace(name="../arm"), {}, "without / or ..; got '../arm'"),
         (PlanarArm(20, "joints"), {}, "behaviors have 40 dimensions"),
+        (search(), {"cells": CELLS._replace(reachable=0)}, "reachable from 1 to side x side"),
+        (search(), {"cells": CELLS._replace(high=CELLS.low)}, "low below high"),
     ],
 )
 def test_what_makes_no_comparison_is_refused(tmp_path, unchecked, what, changed, told):
@@ -438,3 +440,14 @@ def test_cells_lie_in_a_plane(unchecked):
     behaviors = brns.Population.from_descriptors(jnp.zeros((5, 1)))
     with pytest.raises(ValueError, match=r"place must give \(n, 2\), x and y; got \(5, 1\)"):
         CELLS.find_visited_cells(behaviors)
+    on_host = CELLS._replace(place=lambda people: np.asarray(people.descriptor))
+    with pytest.raises(ValueError, match="place must be JAX code that compiles"):
+        jax.jit(on_host.find_visited_cells)(behaviors)
+
+
+def test_nobody_lies_in_a_cell_whose_place_is_not_finite():
+    behaviors = brns.Population.from_descriptors(jnp.zeros((2, 2)))
+    half = CELLS._replace(place=lambda people: people.descriptor.at[0, 1].set(jnp.nan))
+    assert half.find_visited_cells(behaviors).sum() == 1
+    nowhere = CELLS._replace(place=lambda people: people.descriptor * jnp.nan)
+    assert not nowhere.find_visited_cells(behaviors).any()

@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -154,7 +156,8 @@ def test_what_are_no_descriptors_and_no_novelty_is_refused():
     for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
         with pytest.raises(ValueError, match=r"descriptors must (have shape \(n, 2\)|be finite)"):
             novelty.score(wrong)
-    for wrong in (None, [["a", "b"]], [[1j, 0]], [[0, 0], [0]]):
+    seconds = np.zeros((1, 2), "m8[s]")
+    for wrong in (None, [["a", "b"]], [[1j, 0]], [[0, 0], [0]], seconds):
         with pytest.raises(ValueError, match=r"brns\.Novelty needs descriptors as"):
             novelty.score(wrong)
     with pytest.raises(ValueError, match="1 finite numbers"):
@@ -169,6 +172,28 @@ def test_behaviors_out_of_reach_are_named_by_their_row():
         novelty.score([[0.0], [1.0], [1e20]])
     with pytest.raises(ValueError, match="population must be finite"):
         novelty.score([[0.0]], population=[[np.nan]])
+
+
+def test_a_space_that_most_behaviors_lie_far_from_is_told():
+    novelty = brns.Novelty(COUNTS, SPACE)
+    middle, width = np.asarray(SPACE.low + SPACE.high) / 2, np.asarray(SPACE.high - SPACE.low)
+    rows = np.tile(middle + 1.9 * width, (10, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows[0] += width
+        novelty.learn(rows)
+        rows[1] += width
+        with pytest.raises(UserWarning, match=r"more than a tenth .* over two widths"):
+            novelty.learn(rows)
+
+
+def test_numpy_within_an_estimator_is_told():
+    class OnHost(brns.VisitCounts):
+        def score(self, state, descriptors, population):
+            return jnp.asarray(np.asarray(descriptors)[:, 0])
+
+    with pytest.raises(ValueError, match="estimator must be JAX code that compiles"):
+        brns.Novelty(OnHost(grids=4), SPACE).score([[0.0, 0.0]])
 
 
 def test_no_more_behaviors_are_learned_than_have_ids():

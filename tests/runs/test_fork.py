@@ -11,7 +11,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST
 from worlds import HostIdentity, Identity
 
-from brns import ArchiveKNN, Box, PolynomialMutation, Record, RecordError, fork, resume, run
+from brns import (
+    ArchiveKNN,
+    Box,
+    MixedMutation,
+    PolynomialMutation,
+    Record,
+    RecordError,
+    fork,
+    resume,
+    run,
+)
 from brns.runs.metadata import describe_fork
 
 
@@ -64,6 +74,19 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
     assert "mutate.rate was 0.5 and is 0.0" in describe_fork(record.metadata)
     assert record.metadata.forked.id == source.metadata.id
+
+
+def test_credit_follows_operators_and_begins_even_for_others(whole, tmp_path):
+    mixed = replace(HOST, mutate=MixedMutation(exploration=0.5))
+    (source,) = run(mixed, 2, out=tmp_path / "mixed", checkpoint_every=2)
+    earned = source.state(2).credit
+    even = jnp.full(len(earned), 1 / len(earned))
+    assert (earned != even).any()
+    again = replace(mixed, mutate=MixedMutation(exploration=0.2))
+    backwards = replace(mixed, mutate=MixedMutation(MixedMutation().operators[::-1]))
+    for number, (search, credit) in enumerate([(again, earned), (backwards, even)]):
+        copy = fork(source, 2, search, out=tmp_path / f"{number}", generations=3)
+        assert_array_equal(copy.state(2).credit, credit)
 
 
 def test_a_wider_genotype_space_needs_the_search_that_made_the_run(whole, tmp_path):

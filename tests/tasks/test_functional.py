@@ -245,11 +245,19 @@ class Keyed:
         raise AssertionError
 
 
+class Stepping(Keyed):
+    """One with `step` alone."""
+
+    step, step_env = Keyed.step_env, None
+
+
 @pytest.mark.parametrize(
     ("space", "outputs", "path"),
     [
         # tanh(0) is the middle of 0 and 4; tanh(9) nearly the most.
         (SimpleNamespace(low=0.0, high=4.0, shape=(2,), dtype=jnp.float32), [0, 9], [2, 4]),
+        # A bound of 3e38 is none.
+        (SimpleNamespace(low=1.0, high=3e38, shape=(2,), dtype=jnp.float32), [0, 9], [2, 3]),
         (SimpleNamespace(n=np.array([3, 2]), shape=(2,)), [0, 0, 1, 1, 0], [2, 0]),
     ],
 )
@@ -259,6 +267,8 @@ def test_an_environment_with_parameters_and_keys(space, outputs, path):
     episode = task.episode(genotype, KEY)
     assert int(episode.length) == 3  # x = 2, 4, 6
     assert_allclose(episode.observations[1], path, rtol=1e-5)
+    other = JaxEnvironmentTask(ParamsEnv(Stepping(space), {"wind": 0.0}), 5, SPACE)
+    assert_array_equal(other.episode(genotype, KEY).observations, episode.observations)
     windy = JaxEnvironmentTask(ParamsEnv(Keyed(space), {"wind": 1.0}), 5, SPACE)
     steps = jnp.diff(windy.episode(genotype, KEY).observations, axis=0)
     assert (steps[0] != steps[1]).all()

@@ -9,7 +9,8 @@ from gymnasium import spaces
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.tasks.gymnasium.numbers import UNBOUNDED, count_observation_numbers
+from brns.tasks.behaviors import UNBOUNDED
+from brns.tasks.gymnasium.numbers import count_observation_numbers
 from brns.tasks.policy import FeedForward, act_on_host, make_or_check_policy
 
 GENES = 100_000  # of a default policy, beyond which a word is said

@@ -8,10 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float
 
-from brns.tasks.behaviors import Bounds
-
-# A bound beyond it says that there is none, as NumPy's finfo.max and iinfo.max do.
-UNBOUNDED = 1e9
+from brns.tasks.behaviors import UNBOUNDED, Bounds
 
 
 def as_numbers_of_worlds(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
