@@ -64,6 +64,15 @@ def unchecked(monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
+@pytest.fixture
+def keep_compiled(monkeypatch):
+    """An edit discards no program, where none has the code that is edited: all would be compiled
+    anew."""
+    import jax
+
+    monkeypatch.setattr(jax, "clear_caches", lambda: None)
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A record of four generations with every checkpoint, to be read only."""

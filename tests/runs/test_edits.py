@@ -12,7 +12,7 @@ from brns.metrics.measures import summarize_run
 from brns.tasks import worker
 
 
-def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):
+def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path, keep_compiled):
     """Settings and genotypes of the record can be read with the new code all the same."""
     out = tmp_path / "run"
     brns.run(written().made(), 2, out=out)

@@ -158,6 +158,7 @@ SETTINGS = SimpleNamespace(speed=1.0)
 SLOW = [pytest.param(of, marks=pytest.mark.slow) for of in ("factory", "id")]
 
 
+@pytest.mark.usefixtures("keep_compiled")
 @pytest.mark.filterwarnings("ignore:.*Overriding environment")
 @pytest.mark.parametrize("of", ["lambda", *SLOW])
 def test_environments_are_made_anew_where_what_makes_them_was_changed(of, monkeypatch):
@@ -265,7 +266,7 @@ def test_what_changes_by_itself_makes_nothing_anew(own, monkeypatch):
     assert not cleared
 
 
-def test_names_of_a_notebook_are_looked_for_one_by_one():
+def test_names_of_a_notebook_are_looked_for_one_by_one(keep_compiled):
     cell = "A, B = 1.0, 2.0\ndef first(x):\n    return A * x\ndef second(x):\n    return B * x\n"
     names = {"__name__": "typed", "In": [cell]}
     exec(cell, names)

@@ -436,7 +436,7 @@ def test_an_environment_is_the_same_code_before_and_after_it_is_imported(
     del gymnasium.registry["Later-v0"]
 
 
-def test_another_lambda_of_the_same_name_is_an_edit():
+def test_another_lambda_of_the_same_name_is_an_edit(keep_compiled):
     """Of a module, and of an object; what was there before may be kept elsewhere."""
 
     class Robot:

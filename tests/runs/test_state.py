@@ -102,7 +102,7 @@ def use(x):
 """
 
 
-def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path):
+def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path, keep_compiled):
     """By a helper in its argument, in a closure, in an object; here and in another process."""
 
     def made(text):
