@@ -87,7 +87,7 @@ def test_a_task_may_start_processes_in_a_worker(shared):
 
 class Slow(HostIdentity):
     def evaluate(self, genotypes, key):
-        time.sleep(1.0)
+        time.sleep(0.4)
         return super().evaluate(genotypes, key)
 
 
