@@ -197,7 +197,8 @@ def check_descriptors_in_numeric_range(number: int, individuals: Population, spa
 def warn_if_many_outside(descriptors: Float[np.ndarray, "n d"], space: Box) -> None:
     """A word, once, where more than a tenth lie so far from the box that it may be a wrong one."""
     low, high = np.asarray(space.low, float), np.asarray(space.high, float)
-    outside = np.abs(descriptors - (low + high) / 2) > 2 * (high - low)
+    beyond = 1.5 * (high - low)
+    outside = (descriptors < low - beyond) | (descriptors > high + beyond)
     if 10 * outside.any(axis=1).sum() > len(descriptors):
         warnings.warn(
             "more than a tenth of the behaviors lie over two widths of behavior_space from its "
