@@ -1,8 +1,6 @@
 """What is edited while Python goes on, as in a notebook: the next run computes what its record
 says, though programs were compiled, environments made and tasks sent before."""
 
-import pickle
-import sys
 from functools import partial
 from types import SimpleNamespace
 
@@ -18,7 +16,6 @@ from worlds import Identity
 import brns
 from brns.runs.provenance import read_sources
 from brns.settings.outdated import count_process_edits, discard_compiled_if_edited
-from brns.tasks import worker
 
 search = partial(make, estimator=brns.PopulationKNN(k=2))
 
@@ -228,17 +225,6 @@ def test_workers_get_the_task_again_where_it_was_changed(own):
     task.bias = 5.0
     brns.run(search(chunked), 1)
     assert chunked._pickle_task().digest != first.digest
-
-
-def test_an_id_of_gymnasium_that_was_registered_again_is_sent_to_workers(monkeypatch):
-    spec = gymnasium.registry["CartPole-v1"]
-    again = gymnasium.envs.registration.EnvSpec("Long-v0", spec.entry_point, max_episode_steps=7)
-    monkeypatch.setitem(gymnasium.registry, "Long-v0", again)
-    monkeypatch.setattr(sys.modules["__main__"], "Vector", Speed, raising=False)
-    again.vector_entry_point = "__main__:Vector"
-    sent = worker.pickle_registered_environments()
-    assert {"Vector": Speed} in [pickle.loads(each)[1] for each in sent]
-    assert again in [pickle.loads(each)[0] for each in sent]
 
 
 def test_what_changes_by_itself_makes_nothing_anew(own, monkeypatch):

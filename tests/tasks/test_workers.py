@@ -270,17 +270,18 @@ def test_workers_start_and_import_outside_of_their_timeout_and_print_into_a_file
     assert log.read_text().split("\n") == ["rows 13 once"] * 2 + [""]
 
 
-def test_a_registered_class_of_the_script_is_sent_to_workers(monkeypatch):
-    gymnasium = pytest.importorskip("gymnasium")
-    monkeypatch.setattr(sys.modules["__main__"], "Registered", lambda: None, raising=False)
-    wrapper = gymnasium.envs.registration.WrapperSpec("Registered", "__main__:Registered", {})
-    mine = gymnasium.envs.registration.EnvSpec(
-        "Mine-v0", "__main__:Registered", additional_wrappers=(wrapper,)
-    )
-    monkeypatch.setitem(gymnasium.registry, "Mine-v0", mine)
-    sent = map(pickle.loads, worker.pickle_registered_environments())
-    (named,) = [named for spec, named in sent if spec.id == "Mine-v0"]
-    assert callable(named["Registered"])
+def test_what_is_registered_is_sent_to_workers_with_the_classes_of_the_script(monkeypatch):
+    registration = pytest.importorskip("gymnasium").envs.registration
+    half = registration.WrapperSpec("Half", "__main__:Half", {})
+    mine = registration.EnvSpec("Mine-v0", "__main__:Env", additional_wrappers=(half,))
+    mine.vector_entry_point = "__main__:Vector"
+    monkeypatch.setitem(registration.registry, "Mine-v0", mine)
+    named = {"Env": Slow, "Vector": Faulty, "Half": Fragile}
+    for name, held in named.items():
+        monkeypatch.setattr(sys.modules["__main__"], name, held, raising=False)
+    sent = [pickle.loads(each) for each in worker.pickle_registered_environments()]
+    assert (mine, named) in sent
+    assert (registration.registry["CartPole-v1"], {}) in sent  # a package's
 
 
 def test_an_initializer_that_raises_is_told():
