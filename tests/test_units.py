@@ -59,9 +59,8 @@ def test_novelty_is_the_same_in_another_unit_or_follows_it(estimator):
 
 def test_crowding_is_that_of_the_largest_numbers_too():
     objectives = jnp.array([[-3e38, 3e38], [0.0, 0.0], [3e38, -3e38]])
-    assert_array_equal(
-        compute_crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf]
-    )
+    crowding = jax.jit(compute_crowding_distance)(objectives, jnp.zeros(3, int))
+    assert_array_equal(crowding, [np.inf, 2, np.inf])
 
 
 @pytest.mark.slow

@@ -117,7 +117,7 @@ def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
 
 def test_a_network_that_learned_what_is_too_far_says_so():
     novelty = Novelty(ESTIMATOR, SPACE)
-    novelty.learn([[0.0, 0.0]] * 40 + [[1e11, 1e11]])
+    novelty.learn([[0.0, 0.0]] * 16 + [[1e11, 1e11]])
     with pytest.raises(ValueError, match=r"1 of 1 behaviors a novelty of NaN.*too far"):
         novelty.score([[0.5, 0.5]])
 
@@ -197,11 +197,11 @@ def test_numpy_within_an_estimator_is_told():
 
 
 def test_no_more_behaviors_are_learned_than_have_ids():
-    novelty = brns.Novelty(brns.VisitCounts(), brns.Box([0.0], [1.0]))
+    novelty = Novelty(COUNTS, SPACE)
     novelty.learned = 2**31 - 2
-    novelty.learn([[0.5]])
+    novelty.learn([[0.5, 0.5]])
     with pytest.raises(ValueError, match="learns up to 2147483647 behaviors"):
-        novelty.learn([[0.5]])
+        novelty.learn([[0.5, 0.5]])
 
 
 def test_padding_is_neither_learned_nor_a_neighbour():

@@ -204,5 +204,6 @@ def test_resampling_is_uniform_and_knows_no_parents():
     "operator", [IsoLineDD(), Crossover(), Crossover(points=2), DifferentialEvolution()]
 )
 def test_in_a_batch_of_one_there_is_no_second_parent(operator):
-    _, mate = operator.recombine(jax.random.key(0), BOX.uniform(jax.random.key(1), 1), BOX)
+    recombine = jax.jit(operator.recombine)
+    _, mate = recombine(jax.random.key(0), BOX.uniform(jax.random.key(1), 1), BOX)
     assert mate.tolist() == [-1]

@@ -23,6 +23,7 @@ def population(novelty, fitness=None):
 fronts = jax.jit(selection.assign_fronts)
 crowding_distance = jax.jit(selection.compute_crowding_distance)
 select = jax.jit(NSGA2(), static_argnums=1)
+nearest, everyone = (jax.jit(LocalCompetition(k=k), static_argnums=1) for k in (1, 9))
 
 
 class Maximised(base.Fitness):
@@ -95,7 +96,6 @@ def test_local_competition_by_hand(unit):
     line = population([1.0, 1.0, 1.0, 2.0], [5.0, 1.0, 3.0, 0.0])
     points = jnp.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [10.0, 0.0]])
     line = line._replace(descriptor=unit * points)
-    nearest, everyone = (jax.jit(LocalCompetition(k=k), static_argnums=1) for k in (1, 9))
     assert set(nearest(line, 3).tolist()) == {0, 2, 3}
     assert set(everyone(line, 2).tolist()) == {0, 3}  # 0 beats all three, 2 two
 
