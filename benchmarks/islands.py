@@ -145,6 +145,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
             searches = "1" if rule == ONE else str(number)
             cell = f"{mean:,.0f} ± {deviation:,.0f}" if len(runs) > 1 else f"{mean:,.0f}"
             lines.append([searches, runs[0]["each"], rule, cell, f"{sent:,.0f}", str(len(runs))])
+    commits = ", ".join(sorted({row["commit"] for row in rows}))
     return [
         "# Many islands",
         f"The linear projection with two measures, after {EVALUATIONS:,} evaluations of all "
@@ -154,7 +155,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
         "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
         "have 1,024 counters a grid, all others the default 8,192.",
         format_table(lines),
-        format_command_and_provenance("Default mixture."),
+        format_command_and_provenance(f"Default mixture. Runs of commits {commits}."),
     ]
 
 

@@ -146,9 +146,11 @@ def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:
         raise ValueError(
             f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.Chunked"
         )
-    if worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP) != AutoresetMode.NEXT_STEP:
+    mode = worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    if mode != AutoresetMode.NEXT_STEP:
         raise ValueError(
-            f"a vector environment must have AutoresetMode.NEXT_STEP; got {worlds.metadata}"
+            f"a vector environment must have AutoresetMode.NEXT_STEP, Gymnasium's default; got "
+            f"{mode}: leave autoreset_mode= out"
         )
     return worlds
 
