@@ -437,6 +437,13 @@ class Unseeded(Corridor):
         return super().reset()[0]
 
 
+class Seeding(Corridor):
+    """Its reset takes a seed, which it gives to a simulator that takes none."""
+
+    def reset(self, *, seed=None, options=None):
+        return Unseeded().reset(seed=seed)
+
+
 class Faulty(Unseeded):
     """What it raises itself is about something else."""
 
@@ -449,6 +456,7 @@ class Faulty(Unseeded):
     [
         (Unseeded, ValueError, r"must take a seed: reset\(seed=0\)\. .* old Gym API .* shimmy's"),
         (lambda: OrderEnforcing(Unseeded()), ValueError, "must take a seed"),
+        (Seeding, TypeError, r"Unseeded\.reset\(\) got an unexpected keyword argument 'seed'$"),
         (Faulty, TypeError, "of the user's$"),
     ],
 )

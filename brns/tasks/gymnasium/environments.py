@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import inspect
 import os
 import sys
 import threading
@@ -174,7 +175,8 @@ def reset_environment(env: Any, seed: int | list[int]) -> Any:
     try:
         values = env.reset(seed=seed)
     except TypeError as error:
-        if "'seed'" not in str(error):
+        within = getattr(env, "unwrapped", env)
+        if "'seed'" not in str(error) or (_takes_seed(env) and _takes_seed(within)):
             raise
         raise ValueError(f"reset must take a seed: reset(seed={seed}). {OLD}") from error
     if type(values) is tuple and len(values) == 2 and isinstance(values[1], dict):
@@ -190,6 +192,16 @@ def step_environment(env: Any, action: Any) -> Any:
     raise _make_return_value_error(
         "step must give (observation, reward, terminated, truncated, info)", values
     )
+
+
+def _takes_seed(env: Any) -> bool:
+    try:
+        inspect.signature(env.reset).bind(seed=0)
+    except TypeError:
+        return False
+    except ValueError:
+        pass  # C code has no signature
+    return True
 
 
 def _make_return_value_error(expected: str, values: Any) -> ValueError:
