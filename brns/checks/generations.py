@@ -28,6 +28,8 @@ READ_ONLY = (
     "Genotypes are read-only: a task or policy that changes them takes a copy, np.array(genotypes)"
 )
 DRAWING = "NumPy draws by a key with numpy.random.default_rng(jax.random.key_data(key))"
+OUTSIDE = 1.5
+"""widths beyond the box, two from its center, from which on visit counts tell none from another"""
 NOBODY = -2
 """the id of a second parent whose row the population lacks"""
 
@@ -191,15 +193,13 @@ def check_descriptors_in_numeric_range(number: int, individuals: Population, spa
             f"(first ids {_format_first_ids(individuals.id[far])}): "
             f"beside them others look alike. Clip them. {SAFE}. {SKIP}"
         )
-    warn_if_many_outside(descriptors, space)
+    warn_if_many_outside(descriptors[np.isfinite(descriptors).all(axis=1)], space)
 
 
 def warn_if_many_outside(descriptors: Float[np.ndarray, "n d"], space: Box) -> None:
     """A word, once, where more than a tenth lie so far from the box that it may be a wrong one."""
-    low, high = np.asarray(space.low, float), np.asarray(space.high, float)
-    beyond = 1.5 * (high - low)
-    outside = (descriptors < low - beyond) | (descriptors > high + beyond)
-    if 10 * outside.any(axis=1).sum() > len(descriptors):
+    outside = ~is_within_numeric_range(descriptors, space, OUTSIDE)
+    if 10 * outside.sum() > len(descriptors):
         warnings.warn(
             "more than a tenth of the behaviors lie over two widths of behavior_space from its "
             "center, where visit counts tell none from another: give a wider one",

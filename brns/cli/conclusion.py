@@ -184,8 +184,8 @@ def _describe_ending(record: Record) -> str:
 
 
 def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`; of what is new
-    as little as `--until saturated` does before its first generations.
+    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`. Whether they are
+    saturated is said of LEAST generations or more, as by `--until saturated`.
     """
     lines = []
     for name, (limits, verdict) in VERDICTS.items():

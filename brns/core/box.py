@@ -68,12 +68,14 @@ class Box(eqx.Module):
         return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
 
 
-def is_within_numeric_range(points: Float[np.ndarray, "n d"], box: Box) -> Bool[np.ndarray, " n"]:
-    """Which points are finite, and within 1e12 widths of the box in every dimension: beside
-    farther ones float32 cannot tell those in the box from each other.
+def is_within_numeric_range(
+    points: Float[np.ndarray, "n d"], box: Box, widths: float = FARTHEST
+) -> Bool[np.ndarray, " n"]:
+    """Which points are finite, and within so many widths of the box in every dimension; beside
+    those beyond 1e12 float32 cannot tell those in the box from each other.
     """
     low, high = np.asarray(box.low, float), np.asarray(box.high, float)
-    reach, most = FARTHEST * (high - low), np.finfo(np.float32).max
+    reach, most = widths * (high - low), np.finfo(np.float32).max
     # in float32, as the points are: a batch in float64 takes three times as long
     least = np.maximum(low - reach, -most).astype(np.float32)
     largest = np.minimum(high + reach, most).astype(np.float32)

@@ -91,7 +91,7 @@ def to_dataframe(population: Population, search: NoveltySearch | None = None) ->
     Args:
         population: such as `record.population()`, `record.solutions()` or `elites`.
         search: the one that made them, such as `record.search`: then the operators have names in
-            place of numbers. Whoever was born before a fork has the operators of the run that was
+            place of numbers. For whoever was born before a fork give that of the run that was
             forked.
 
     Returns:

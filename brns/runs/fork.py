@@ -74,8 +74,6 @@ def fork(
         if was != now:
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
-    if before["mutate"].get("operators") != after["mutate"].get("operators"):
-        state = state._replace(credit=search.mutate_as_mixture.initial_credit())
     if generations is None and source.planned_generations <= at:
         raise ValueError(
             f"{run} was planned for {source.planned_generations} generations: say by generations= "
@@ -112,8 +110,8 @@ def fork(
         copy = Record(store, search)
         for number in range(at + 1):
             arrays = source.arrays("generations", number)
-            if number == at:
-                arrays["credit"] = np.asarray(state.credit)
+            if number == at and "mutate.operators" in changed:
+                arrays["credit"] = np.asarray(search.mutate_as_mixture.initial_credit())
             copy.write("generations", number, arrays, synced=False)
             if changed and not is_exactly_reproducible(copy, number):
                 born = _recompute_with_original_operators(source, search, number)

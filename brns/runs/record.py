@@ -273,7 +273,7 @@ class Record:
         """The search's state after a generation, without its estimator's."""
         credit = self.read_generation_arrays(number)["credit"]
         even = search.mutate_as_mixture.initial_credit()
-        valid = credit if credit.shape == even.shape else even  # a fork may have other operators
+        valid = credit if credit.shape == even.shape else even  # search may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
     def arrays(self, kind: Kind, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:

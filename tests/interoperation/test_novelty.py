@@ -176,13 +176,12 @@ def test_behaviors_out_of_reach_are_named_by_their_row():
 
 def test_a_space_that_most_behaviors_lie_far_from_is_told():
     novelty = brns.Novelty(COUNTS, SPACE)
-    middle, width = np.asarray(SPACE.low + SPACE.high) / 2, np.asarray(SPACE.high - SPACE.low)
-    rows = np.tile(middle + 1.9 * width, (10, 1))
+    rows = np.full((10, 2), 3.9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rows[0] += width
+        rows[0] = 4.1
         novelty.learn(rows)
-        rows[1] += width
+        rows[1] = 4.1
         with pytest.raises(UserWarning, match=r"more than a tenth .* over two widths"):
             novelty.learn(rows)
 

@@ -10,6 +10,7 @@ from worlds import HostIdentity
 
 from brns import Record, run
 from brns.checks.generations import check_not_all_failed_and_finite, check_state_not_nan
+from brns.comparison.worlds import WidenedBehaviorSpace
 from brns.core import Population
 from brns.core.population import make_initial_generation
 from brns.runs.seeds import copy_to_host
@@ -44,17 +45,9 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-class Wide(HostIdentity):
-    """HostIdentity whose box is too narrow by a factor of 100."""
-
-    def evaluate(self, genotypes, key):
-        evaluation = super().evaluate(genotypes, key)
-        return evaluation._replace(descriptor=100 * evaluation.descriptor)
-
-
 def test_a_run_whose_behaviors_lie_far_from_the_box_says_so(tmp_path):
     with pytest.warns(UserWarning, match=r"over two widths of behavior_space .* a wider one"):
-        run(replace(HOST, task=Wide()), 2, out=tmp_path / "run")
+        run(replace(HOST, task=WidenedBehaviorSpace(HostIdentity(), 0.01)), 2, out=tmp_path / "run")
 
 
 SOURCES = {"genotype": "mutation", "descriptor": "task", "fitness": "task", "novelty": "estimator"}

@@ -150,7 +150,7 @@ def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:
     mode = worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     if mode != AutoresetMode.NEXT_STEP:
         raise ValueError(
-            f"a vector environment must have AutoresetMode.NEXT_STEP, Gymnasium's default; got "
+            "a vector environment must have AutoresetMode.NEXT_STEP, Gymnasium's default; got "
             f"{mode}: let make_env make it so"
         )
     return worlds
