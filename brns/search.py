@@ -526,8 +526,8 @@ def _tell(
     with explain_compile_errors("estimator", estimator):
         after = update_estimator(estimator, state.estimator, generation, key)
     check_structure(estimator, state.estimator, after)
-    survived = jnp.zeros(mu + n, bool).at[rows].set(True)
-    credit = mixture.update_credit(state.credit, offspring.operator, survived[mu:])
+    novelty_or_failed = jnp.where(children.failed, -jnp.inf, union.novelty[mu:])
+    credit = mixture.update_credit(state.credit, offspring.operator, novelty_or_failed)
     generation = generation._replace(offspring=set_failed_to_nan(generation.offspring))
     return SearchState(jnp.asarray(g, jnp.int32), generation.survivors, after, credit), generation
 

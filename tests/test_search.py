@@ -144,18 +144,17 @@ def test_a_host_task_gives_what_a_traceable_one_gives(run):
 def mixed():
     """A search with two operators; without mutation each gene of a crossover is a parent's."""
     operators = (Crossover(mutated=0.0), PolynomialMutation(rate=1.0))
-    return history(search(HostIdentity(), mutate=MixedMutation(operators, credit_rate=0.5)), 6)
+    mutate = MixedMutation(operators, credit_rate=0.5, rewarded=0.25)
+    return history(search(HostIdentity(), mutate=mutate), 6)
 
 
-def test_credit_is_the_operators_shares_of_the_newcomers_that_survived(mixed):
-    """At a rate of 1/2 it goes half of the way, where anybody survived."""
+def test_credit_is_the_operators_shares_of_the_most_novel_offspring(mixed):
+    """At a rate of 1/2 it goes half of the way; of eight offspring the two most novel count."""
     states, facts = mixed
     for before, after, generation in zip(states, states[1:], facts[1:], strict=False):
-        survived = np.isin(generation.offspring.id, generation.survivors.id)
-        made = np.bincount(generation.offspring.operator[survived], minlength=2)
-        share = made / made.sum() if made.any() else before.credit
-        expected = (before.credit + share) / 2
-        assert_allclose(after.credit, expected, rtol=1e-6)
+        best = np.argsort(-generation.offspring.novelty)[:2]
+        share = np.bincount(generation.offspring.operator[best], minlength=2) / 2
+        assert_allclose(after.credit, (before.credit + share) / 2, rtol=1e-6)
 
 
 def test_offspring_have_their_operator_and_the_genes_of_both_parents(mixed):
@@ -278,7 +277,7 @@ def test_what_is_no_key_state_or_offspring_is_named(run, call, message, unchecke
     [
         ({"population_size": 9}, r"population.genotype has shape \(9, 5\); got \(8, 5\)"),
         ({"estimator": ArchiveKNN(capacity=7)}, r"estimator.descriptor .*\(7, 2\); got none"),
-        ({"mutate": MixedMutation()}, r"credit has shape \(6,\); got \(1,\)"),
+        ({"mutate": MixedMutation()}, r"credit has shape \(7,\); got \(1,\)"),
     ],
 )
 def test_a_state_of_another_search_is_refused(run, changes, message, unchecked):

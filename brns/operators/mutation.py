@@ -5,7 +5,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from brns.checks.generations import check_and_split_mutants_and_mates
 from brns.checks.parts import check_part, check_setting_types, check_settings_obey_rules
@@ -250,12 +250,15 @@ def draw_partners(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
 
 class MixedMutation(eqx.Module):
     r"""Adaptive operator selection: each offspring is made by one of several operators, crossover
-    included, drawn the more often the more of its offspring survive.
+    included, drawn the more often the more of its offspring are among the most novel.
 
     Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins
-    even and follows the operators' shares $s$ of the newcomers that survived:
+    even and follows the operators' shares $s$ of the most novel tenth of a generation's offspring:
     $c \leftarrow c + \alpha (s - c)$ after each generation. Outside of a search, where nobody gives
     credit, operators are drawn evenly.
+
+    Source: probability matching, Goldberg 1990; credit for what is extreme, not for what is good on
+    average: Fialho, Da Costa, Schoenauer & Sebag 2008, doi:10.1007/978-3-540-87700-4_18.
     """
 
     operators: tuple[Mutation, ...] = (
@@ -263,8 +266,9 @@ class MixedMutation(eqx.Module):
         IsoLineDD(),
         PolynomialMutation(rate=None),
         IsoLineDD(sigma_iso=0.002, sigma_line=0.5),
-        Crossover(),
-        Crossover(points=2),
+        DifferentialEvolution(),
+        Crossover(mutated=0.0),
+        Crossover(points=2, mutated=0.0),
     )
     """the operators; results/variation.md compares the mixture with fewer"""
     exploration: float = 0.2
@@ -272,6 +276,8 @@ class MixedMutation(eqx.Module):
     1 gives all operators the same share"""
     credit_rate: float = 0.1
     """alpha, how quickly credit follows"""
+    rewarded: float = 0.1
+    """the share of offspring, the most novel, whose operators get credit"""
 
     def __check_init__(self):
         check_setting_types(self)
@@ -281,6 +287,7 @@ class MixedMutation(eqx.Module):
             operators=(several, "a tuple of 1 to 127 mutation operators"),
             exploration=(0 < self.exploration <= 1, "above 0 and at most 1"),
             credit_rate=(0 <= self.credit_rate <= 1, "from 0 to 1"),
+            rewarded=(0 < self.rewarded <= 1, "above 0 and at most 1"),
         )
         for each in self.operators:
             check_part("MixedMutation.operators", each, Mutation)
@@ -351,22 +358,24 @@ class MixedMutation(eqx.Module):
         return jnp.stack(mutants)[rows], operator, jnp.stack(mates)[rows]
 
     def update_credit(
-        self, credit: Float[Array, " k"], operator: Int[Array, " n"], survived: Bool[Array, " n"]
+        self, credit: Float[Array, " k"], operator: Int[Array, " n"], novelty: Float[Array, " n"]
     ) -> Float[Array, " k"]:
         """The credit after a generation.
 
         Args:
             credit: before it, `(k,)`.
             operator: the number of the operator that made each offspring.
-            survived: which offspring live on.
+            novelty: of each offspring, minus infinity where it failed.
 
         Returns:
-            The credit of each operator, `(k,)`; as before where no offspring survived.
+            The credit of each operator, `(k,)`; as before where all offspring failed.
         """
-        number = jnp.sum(survived)
-        weights = survived.astype(jnp.float32)
-        survivors = jnp.bincount(operator, weights=weights, length=len(self.operators))
-        after = credit + self.credit_rate * (survivors / jnp.maximum(number, 1) - credit)
+        most_novel, _ = jax.lax.top_k(novelty, math.ceil(self.rewarded * len(novelty)))
+        rewarded = (novelty >= most_novel[-1]) & (novelty > -jnp.inf)
+        number = jnp.sum(rewarded)
+        weights = rewarded.astype(jnp.float32)
+        counts = jnp.bincount(operator, weights=weights, length=len(self.operators))
+        after = credit + self.credit_rate * (counts / jnp.maximum(number, 1) - credit)
         return jnp.where(number > 0, after, credit)
 
 

@@ -193,6 +193,22 @@ def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
         assert binomtest(int(operator.sum()), N, redrawn).pvalue > 1e-3
 
 
+@pytest.mark.parametrize(
+    ("novelty", "expected"),
+    [
+        ([1.0, 3.0, 2.0, 0.0], [0.25, 0.75]),
+        ([1.0, 3.0, 3.0, 0.0], [0.5, 0.5]),
+        ([1.0, -np.inf, 2.0, -np.inf], [0.75, 0.25]),
+        ([-np.inf] * 4, [0.5, 0.5]),
+    ],
+)
+def test_credit_goes_to_the_most_novel_all_that_tie_and_nobody_that_failed(novelty, expected):
+    mixed = MixedMutation((GaussianMutation(), UniformResampling()), credit_rate=0.5)
+    operator = jnp.array([0, 1, 0, 1])
+    after = mixed.update_credit(mixed.initial_credit(), operator, jnp.array(novelty))
+    assert_allclose(after, expected)
+
+
 def test_resampling_is_uniform_and_knows_no_parents():
     moved = mutants(UniformResampling(), BOX.low)
     assert_array_equal(moved, mutants(UniformResampling(), BOX.high))
