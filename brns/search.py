@@ -7,14 +7,16 @@ stands below the class, in that order.
 
 import contextlib
 import functools
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import Ge
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, UInt32
+from pydantic import PositiveInt
 
 from brns.checks.generations import (
     NOBODY,
@@ -125,9 +127,9 @@ class NoveltySearch(eqx.Module):
     """what evaluates genotypes"""
     estimator: NoveltyEstimator = VisitCounts()
     """the novelty; by default the one that the suite of worlds recommends"""
-    population_size: int = 100
+    population_size: Annotated[int, Ge(2)] = 100
     """mu; paper, section 5.1"""
-    offspring_size: int = 100
+    offspring_size: PositiveInt = 100
     """lambda; paper, section 5.1"""
     mutate: Mutation = MixedMutation()
     """variation operator, by default the one that the suite recommends;
@@ -138,7 +140,7 @@ class NoveltySearch(eqx.Module):
     """score parents again each generation; False is Algorithm 1 as printed"""
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
-    tournament: int = 1
+    tournament: PositiveInt = 1
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
     _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_prng_settings)
@@ -155,15 +157,8 @@ class NoveltySearch(eqx.Module):
         check_part("select", self.select, Selection)
         check_part("founders", self.founders, Founders)
         check_setting_types(self)
-        check_settings_obey_rules(
-            self,
-            population_size=(self.population_size >= 2, "at least 2"),
-            offspring_size=(
-                1 <= self.offspring_size < LIMIT - self.population_size,
-                "at least 1, and with population_size below 2^31",
-            ),
-            tournament=(self.tournament >= 1, "at least 1"),
-        )
+        fit = self.offspring_size + self.population_size < LIMIT
+        check_settings_obey_rules(self, offspring_size=(fit, "with population_size below 2^31"))
 
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned.

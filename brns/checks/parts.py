@@ -147,10 +147,11 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
 
 
 def check_setting_types(part: Any) -> None:
-    """Refuse a part of which a plain setting, or a function, has another type than it says, or a
-    whole number is none of JAX's. Numbers of NumPy become Python's, by which JAX compiles.
+    """Refuse a part of which a plain setting, or a function, has another type than it says, lies
+    beyond its type's bounds, such as `Annotated[int, Ge(2)]`, or is a whole number that is none of
+    JAX's. Numbers of NumPy become Python's, by which JAX compiles.
     """
-    for name, hint in typing.get_type_hints(type(part)).items():
+    for name, hint in typing.get_type_hints(type(part), include_extras=True).items():
         if name.startswith("_") or not is_settable_type(hint, functions=True):
             continue
         if isinstance(value := getattr(part, name), Tracer):
@@ -165,7 +166,9 @@ def check_setting_types(part: Any) -> None:
 
 
 def check_settings_obey_rules(part: Any, **rules: tuple[Any, str]) -> None:
-    """Refuse a part whose setting breaks its rule: of each whether it holds, and how it reads."""
+    """Refuse a part whose setting breaks a rule that no bounds say: of each whether it holds, and
+    how it reads.
+    """
     for name, (holds, rule) in rules.items():
         if not holds:
             setting = f"{type(part).__name__}.{name}"

@@ -1,6 +1,5 @@
 """Novelty as the mean distance to the nearest neighbours, in an archive or the population."""
 
-import math
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -8,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
+from pydantic import FiniteFloat, PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
@@ -50,16 +50,16 @@ class ArchiveKNN(eqx.Module):
     of those that there are.
     """
 
-    k: int = 15
+    k: PositiveInt = 15
     """nearest neighbours; paper, section 5"""
-    additions: int = 6
+    additions: PositiveInt = 6
     """individuals that enter per generation; paper, section 5.1 (10 in section 5.2)"""
     capacity: int = 10000
     """largest number of entries; paper, section 5.1 (2000, 4000 and 6000 in section 5.2)"""
     entry: Literal["random", "most_novel"] = "random"
     """which individuals enter: drawn uniformly without replacement, or the most novel;
     published code"""
-    threshold: float | None = None
+    threshold: FiniteFloat | None = None
     """only individuals of larger novelty enter; section 3.1's t, off by default"""
     removal: Literal["random", "oldest", "least_novel"] = "random"
     """which entries leave a full archive: random (published code), first in first out,
@@ -67,18 +67,8 @@ class ArchiveKNN(eqx.Module):
 
     def __check_init__(self):
         check_setting_types(self)
-        check_settings_obey_rules(
-            self,
-            k=(self.k >= 1, "at least 1"),
-            additions=(
-                1 <= self.additions <= self.capacity,
-                f"from 1 to the capacity, {self.capacity}",
-            ),
-            threshold=(
-                self.threshold is None or math.isfinite(self.threshold),
-                "finite, or None for none",
-            ),
-        )
+        rule = self.additions <= self.capacity, f"from 1 to the capacity, {self.capacity}"
+        check_settings_obey_rules(self, additions=rule)
 
     @property
     def needs_novelty_to_add_or_remove(self) -> bool:
@@ -146,12 +136,10 @@ class PopulationKNN(eqx.Module):
     Source: Salehi, Coninx & Doncieux, GECCO 2021, section 2.
     """
 
-    k: int = 15
+    k: PositiveInt = 15
     """nearest neighbours; paper, section 5"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(self, k=(self.k >= 1, "at least 1"))
+    __check_init__ = check_setting_types
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is remembered; see `NoveltyEstimator.init`."""

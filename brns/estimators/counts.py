@@ -1,13 +1,15 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import Ge, Le
 from jaxtyping import Array, Float, Int, Int16, Key, UInt32
+from pydantic import PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
@@ -132,16 +134,16 @@ class VisitCounts(eqx.Module):
         ValueError: for settings out of range.
     """
 
-    grids: int | None = None
+    grids: PositiveInt | None = None
     """T, the number of grids; by default 64 for each dimension of a behavior, at most 512"""
     rows: int = 8192
     """counters of a grid, a power of two; more help where many more cells than that are found"""
-    grid_dims: int = 32
+    grid_dims: Annotated[int, Ge(1), Le(DIRECTIONS)] = 32
     """the most dimensions that a grid has; it has as many as behaviors have, if they are fewer"""
     cell_sizes: tuple[float, float] = (0.0175, 6.0)
     """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
     Where founders fill less than the box, three of eight grids are finer"""
-    cones: float | None = None
+    cones: Annotated[float, Ge(0), Le(0.9)] | None = None
     """the share of the grids that have cones as cells, in more than four dimensions; by default
     1/2 where founders spread in more than six directions, and 1/8 else"""
 
@@ -150,14 +152,11 @@ class VisitCounts(eqx.Module):
         finest, coarsest = self.cell_sizes
         check_settings_obey_rules(
             self,
-            grids=(self.grids is None or self.grids >= 1, "at least 1, or None"),
             rows=(
                 1 <= self.rows < 2**31 // (self.grids or MOST_GRIDS)
                 and not self.rows & (self.rows - 1),
                 "a power of two, and grids x rows below 2^31",
             ),
-            grid_dims=(1 <= self.grid_dims <= DIRECTIONS, f"from 1 to {DIRECTIONS}"),
-            cones=(self.cones is None or 0 <= self.cones <= 0.9, "from 0 to 0.9, or None"),
             cell_sizes=(
                 finest >= 1e-6 and finest * self.grid_dims <= coarsest <= 1e6,
                 "1e-6 <= finest, and finest x grid_dims <= coarsest <= 1e6",

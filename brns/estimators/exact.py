@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
@@ -67,13 +68,13 @@ class ExactRecognition(eqx.Module):
         ValueError: for settings out of range.
     """
 
-    size: int = 256
+    size: Annotated[int, Ge(2), Le(WIDEST_LAYER), MultipleOf(2)] = 256
     """m, the number of features, in pairs of cosine and sine"""
     frequencies: tuple[float, float] = (0.125, 16.0)
     """lowest and highest frequency of the cosines, in radians over the scale"""
-    regularization: float = 1.0
+    regularization: Annotated[float, Ge(1 / LARGEST), Lt(math.inf)] = 1.0
     """lambda: how many visits halve the novelty of a behavior unlike all others"""
-    forgetting: float = 1.0
+    forgetting: Annotated[float, Gt(0), Le(1)] = 1.0
     """what is left of a visit a generation later; below 1 old visits fade,
     for worlds that change"""
     encoder: Callable[..., Any] | None = None
@@ -83,19 +84,8 @@ class ExactRecognition(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         low, high = self.frequencies
-        check_settings_obey_rules(
-            self,
-            size=(
-                2 <= self.size <= WIDEST_LAYER and self.size % 2 == 0,
-                "even and from 2 to 32,768",
-            ),
-            frequencies=(0 < low <= high < math.inf, "0 < lowest <= highest"),
-            regularization=(
-                1 / LARGEST <= self.regularization < math.inf,
-                "finite and at least 1e-4",
-            ),
-            forgetting=(0 < self.forgetting <= 1, "above 0 and at most 1"),
-        )
+        rule = 0 < low <= high < math.inf, "0 < lowest <= highest"
+        check_settings_obey_rules(self, frequencies=rule)
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale; see `NoveltyEstimator.init`.

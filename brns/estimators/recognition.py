@@ -1,15 +1,17 @@
 """Behavior recognition: the paper's novelty."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from pydantic import NonNegativeInt, PositiveInt
 
-from brns.checks.parts import check_setting_types, check_settings_obey_rules
+from brns.checks.parts import check_setting_types
 from brns.core import Box, Generation, Population
 from brns.core.population import concatenate_populations
 from brns.estimators.encoder import (
@@ -18,6 +20,9 @@ from brns.estimators.encoder import (
     build_encoder,
     init_weights_and_count_outputs,
 )
+
+Width = Annotated[int, Ge(1), Le(WIDEST_LAYER)]
+Rate = Annotated[float, Gt(0), Lt(1)]
 
 
 class RecognitionState(NamedTuple):
@@ -55,18 +60,18 @@ class BehaviorRecognition(eqx.Module):
         ValueError: for settings out of range.
     """
 
-    embedding: int | None = 32
+    embedding: Width | None = 32
     """dim(E), the outputs of an encoder; with none the paper's 2 d, section 5"""
-    width: int | None = 64
+    width: Width | None = 64
     """neurons in a hidden layer; with none the paper's 3 d, section 5,
     whose cost grows with d squared"""
-    depths: tuple[int, int] = (3, 5)
+    depths: tuple[NonNegativeInt, NonNegativeInt] = (3, 5)
     """hidden layers of xi* and of xi1; paper, section 5"""
-    learning_rate: float = 1e-2
+    learning_rate: Rate = 1e-2
     """of Adam; paper, section 5"""
-    epochs: int = 3
+    epochs: PositiveInt = 3
     """passes over D in a generation; published code, within the paper's 1 to 5 steps"""
-    batch: int = 128
+    batch: PositiveInt = 128
     """largest number of behaviors in an optimisation step; published code"""
     learn_from: Literal["offspring", "survivors"] = "offspring"
     """what D holds: offspring as in Algorithm 1, or survivors as in the published code"""
@@ -76,34 +81,18 @@ class BehaviorRecognition(eqx.Module):
     initialisation: Literal["he", "he-biased", "uniform"] = "uniform"
     """he: Gaussian He, zero biases (paper, section 3.2); he-biased: the same, but biases uniform in
     +-0.3; uniform: weights and biases in +-1/sqrt(fan_in) (published code)"""
-    divergence_steps: int = 15
+    divergence_steps: NonNegativeInt = 15
     """steps of gradient ascent on M before the search; paper, section 3.2 (published code: 50)"""
-    divergence_learning_rate: float = 1e-3
+    divergence_learning_rate: Rate = 1e-3
     """of the Adam that ascends; published code"""
-    divergence_batch: int = 32
+    divergence_batch: PositiveInt = 32
     """uniform points in a step of ascent; published code"""
     encoder: Callable[..., Any] | None = None
     """an architecture of your own, `encoder(key, depth)`, called for xi* and for xi1 with their
     number in `depths`; it makes a module that maps `(n, d)` to `(n, e)`, whose JAX arrays are its
     weights (docs/encoders). `embedding`, `width` and `initialisation` play no part then"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(
-            self,
-            embedding=(
-                self.embedding is None or 1 <= self.embedding <= WIDEST_LAYER,
-                "from 1 to 32,768",
-            ),
-            width=(self.width is None or 1 <= self.width <= WIDEST_LAYER, "from 1 to 32,768"),
-            depths=(min(self.depths) >= 0, "two numbers from 0 on"),
-            learning_rate=(0 < self.learning_rate < 1, "between 0 and 1"),
-            epochs=(self.epochs >= 1, "at least 1"),
-            batch=(self.batch >= 1, "at least 1"),
-            divergence_steps=(self.divergence_steps >= 0, "at least 0"),
-            divergence_learning_rate=(0 < self.divergence_learning_rate < 1, "between 0 and 1"),
-            divergence_batch=(self.divergence_batch >= 1, "at least 1"),
-        )
+    __check_init__ = check_setting_types
 
     def init(self, space: Box, key: Key[Array, ""]) -> RecognitionState:
         """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2); see `NoveltyEstimator.init`.

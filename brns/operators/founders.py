@@ -2,15 +2,17 @@
 
 import hashlib
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import MinLen
 from jaxtyping import Array, Float, Key
+from pydantic import PositiveInt
 
-from brns.checks.parts import check_setting_types, check_settings_obey_rules
+from brns.checks.parts import check_setting_types
 from brns.core import Box
 from brns.core.box import as_array_and_check_real
 
@@ -31,16 +33,11 @@ class LayerFounders(eqx.Module):
     `sizes` these are. What lies outside the box is put on its border.
     """
 
-    sizes: tuple[int, ...] = (5, 10, 10, 10, 2)
+    sizes: Annotated[tuple[PositiveInt, ...], MinLen(2)] = (5, 10, 10, 10, 2)
     """neurons a layer, from observations to actions; those of the maze's policy.
     The ant's is [29, 10, 10, 10, 8]"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(
-            self,
-            sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),
-        )
+    __check_init__ = check_setting_types
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
         """Draw founders; see `brns.core.Founders`.

@@ -1,17 +1,24 @@
 """Variation operators: genotypes in, mutants of the same shape out, always inside the box."""
 
 import math
+from typing import Annotated
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Array, Float, Int, Key
+from pydantic import PositiveInt
 
 from brns.checks.generations import check_and_split_mutants_and_mates
 from brns.checks.parts import check_part, check_setting_types, check_settings_obey_rules
 from brns.core import Box, Mutation, Recombination
 from brns.core.evaluation import check_shape
 from brns.settings.differences import short_repr
+
+Share = Annotated[float, Ge(0), Le(1)]
+PositiveShare = Annotated[float, Gt(0), Le(1)]
+FromZero = Annotated[float, Ge(0), Lt(math.inf)]
 
 
 class PolynomialMutation(eqx.Module):
@@ -28,20 +35,13 @@ class PolynomialMutation(eqx.Module):
     Shapes: genotypes `(n, p)` inside `box`. A gene on a bound can still move inwards.
     """
 
-    eta: float = 10.0
+    eta: FromZero = 10.0
     """crowding degree: the larger, the closer a mutant stays to its parent; published code"""
-    rate: float | None = 0.1
+    rate: Share | None = 0.1
     """probability that a gene mutates; published code. None draws one for each offspring,
     evenly on a logarithmic axis from one gene of p to all"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        rate = self.rate is None or 0 <= self.rate <= 1
-        check_settings_obey_rules(
-            self,
-            eta=(0 <= self.eta < math.inf, "finite, from 0 on"),
-            rate=(rate, "from 0 to 1, or None"),
-        )
+    __check_init__ = check_setting_types
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -66,17 +66,12 @@ class GaussianMutation(eqx.Module):
     clipped to the box.
     """
 
-    sigma: float = 0.05
+    sigma: Annotated[float, Gt(0), Lt(math.inf)] = 0.05
     """standard deviation as a share of the box's width"""
-    rate: float = 0.1
+    rate: Share = 0.1
     """probability that a gene mutates"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        sigma = 0 < self.sigma < math.inf
-        check_settings_obey_rules(
-            self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1")
-        )
+    __check_init__ = check_setting_types
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -101,23 +96,17 @@ class IsoLineDD(eqx.Module):
     there both are elites of an archive.
     """
 
-    sigma_iso: float = 0.01
+    sigma_iso: FromZero = 0.01
     """standard deviation all around, as a share of the box's width; Vassiliades & Mouret,
     where the width is 1"""
-    sigma_line: float = 0.2
+    sigma_line: FromZero = 0.2
     """standard deviation along the line, as a share of the distance to the other parent;
     Vassiliades & Mouret"""
 
     def __check_init__(self):
         check_setting_types(self)
-        if (
-            min(self.sigma_iso, self.sigma_line) < 0
-            or not 0 < self.sigma_iso + self.sigma_line < math.inf
-        ):
-            raise ValueError(
-                "finite sigma_iso and sigma_line from 0 on are needed, one of them above 0; got "
-                f"{self}"
-            )
+        moves = self.sigma_iso + self.sigma_line > 0
+        check_settings_obey_rules(self, sigma_iso=(moves, "above 0 where sigma_line is 0"))
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -154,19 +143,13 @@ class Crossover(eqx.Module):
     here it is one.
     """
 
-    points: int | None = None
+    points: PositiveInt | None = None
     """at how many places genes are cut; None is uniform crossover,
     for which the order of genes tells nothing"""
-    mutated: float = 1.0
+    mutated: FromZero = 1.0
     """how many genes mutate afterwards, on average"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        points = self.points is None or self.points >= 1
-        mutated = 0 <= self.mutated < math.inf
-        check_settings_obey_rules(
-            self, points=(points, "at least 1, or None"), mutated=(mutated, "finite, from 0 on")
-        )
+    __check_init__ = check_setting_types
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -208,18 +191,12 @@ class DifferentialEvolution(eqx.Module):
     one gene at least is replaced.
     """
 
-    scale: float = 0.5
+    scale: Annotated[float, Gt(0), Lt(math.inf)] = 0.5
     """F, the standard deviation of a step as a share of the difference"""
-    least: float = 1e-5
+    least: Share = 1e-5
     """delta, what is added to each difference, as a share of the box's width"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(
-            self,
-            scale=(0 < self.scale < math.inf, "finite, above 0"),
-            least=(0 <= self.least <= 1, "from 0 to 1"),
-        )
+    __check_init__ = check_setting_types
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -271,23 +248,19 @@ class MixedMutation(eqx.Module):
         Crossover(points=2, mutated=0.0),
     )
     """the operators; results/variation.md compares the mixture with fewer"""
-    exploration: float = 0.2
+    exploration: PositiveShare = 0.2
     """epsilon, the share of offspring whose operator is drawn evenly;
     1 gives all operators the same share"""
-    credit_rate: float = 0.1
+    credit_rate: Share = 0.1
     """alpha, how quickly credit follows"""
-    rewarded: float = 0.1
+    rewarded: PositiveShare = 0.1
     """the share of offspring, the most novel, whose operators get credit"""
 
     def __check_init__(self):
         check_setting_types(self)
         several = isinstance(self.operators, tuple | list) and 1 <= len(self.operators) <= 127
         check_settings_obey_rules(
-            self,
-            operators=(several, "a tuple of 1 to 127 mutation operators"),
-            exploration=(0 < self.exploration <= 1, "above 0 and at most 1"),
-            credit_rate=(0 <= self.credit_rate <= 1, "from 0 to 1"),
-            rewarded=(0 < self.rewarded <= 1, "above 0 and at most 1"),
+            self, operators=(several, "a tuple of 1 to 127 mutation operators")
         )
         for each in self.operators:
             check_part("MixedMutation.operators", each, Mutation)

@@ -4,8 +4,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
+from pydantic import PositiveInt
 
-from brns.checks.parts import check_setting_types, check_settings_obey_rules
+from brns.checks.parts import check_setting_types
 from brns.core import Population
 from brns.core.box import choose_length_unit
 
@@ -53,12 +54,10 @@ class LocalCompetition(eqx.Module):
     and archive; here of parents and offspring.
     """
 
-    k: int = 15
+    k: PositiveInt = 15
     """nearest neighbours; the source's"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(self, k=(self.k >= 1, "at least 1"))
+    __check_init__ = check_setting_types
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """The rows of the survivors; see `brns.core.Selection`."""

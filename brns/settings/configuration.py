@@ -7,7 +7,7 @@ import itertools
 import json
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from brns.settings.parsing import get_source_text, parse_source
 from brns.settings.parts import SettingsError, suggest_name
@@ -17,7 +17,7 @@ def find_setting_types_and_meanings(part: Any) -> dict[str, tuple[Any, str]]:
     """The fields of a class that can be set as text: name to type and meaning."""
     if not dataclasses.is_dataclass(part):
         return {}
-    hints, meanings = typing.get_type_hints(part), {}
+    hints, meanings = typing.get_type_hints(part, include_extras=True), {}
     for base in reversed([base for base in part.__mro__ if dataclasses.is_dataclass(base)]):
         meanings |= _read_class_field_docstrings(base)
     return {
@@ -93,6 +93,8 @@ def is_settable_type(hint: Any, functions: bool = False) -> bool:
         return True
     if kind is Callable:
         return functions
+    if kind is Annotated:  # with bounds
+        return is_settable_type(inner[0], functions)
     return bool(inner) and all(is_settable_type(each, functions) for each in inner)
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import MinLen
 from jaxtyping import Array, Float
+from pydantic import PositiveInt
 
-from brns.checks.parts import check_setting_types, check_settings_obey_rules
+from brns.checks.parts import check_setting_types
 
 UNBOUNDED = 1e9
 """a bound beyond it says that there is none, as NumPy's finfo.max and iinfo.max do"""
@@ -32,14 +34,12 @@ class Waypoints(eqx.Module):
     The k-th of K is after step `round(k t / K)` of t. One is the last observation.
     """
 
-    moments: int = 1
+    moments: PositiveInt = 1
     """how many; each adds the selected numbers to the behavior"""
     select: tuple[int, ...] | None = None
     """which numbers of a flattened observation, such as `(0, 1)`; by default all"""
 
-    def __post_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(self, moments=(self.moments >= 1, "at least 1"))
+    __check_init__ = check_setting_types
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The selected numbers of an episode, one moment after another."""
@@ -76,8 +76,7 @@ class Statistic(eqx.Module):
     select: tuple[int, ...] | None = None
     """which numbers of a flattened observation or action, such as `(0, 1)`; by default all"""
 
-    def __post_init__(self):
-        check_setting_types(self)
+    __check_init__ = check_setting_types
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """The statistic of each selected number in an episode."""
@@ -111,12 +110,10 @@ class Statistic(eqx.Module):
 class Joined(eqx.Module):
     """Several behaviors concatenated to one: `Joined((Waypoints(), Statistic(of="actions")))`."""
 
-    parts: tuple[Callable[[Any], Any], ...]
+    parts: Annotated[tuple[Callable[[Any], Any], ...], MinLen(1)]
     """functions of an episode"""
 
-    def __post_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(self, parts=(len(self.parts) >= 1, "at least one"))
+    __check_init__ = check_setting_types
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         """What the parts give of an episode, end to end."""

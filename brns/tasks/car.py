@@ -3,8 +3,9 @@
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
+from pydantic import PositiveInt
 
-from brns.checks.parts import check_setting_types, check_settings_obey_rules
+from brns.checks.parts import check_setting_types
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.policy import FeedForward
@@ -31,14 +32,12 @@ class MountainCar(eqx.Module):
     -0.4].
     """
 
-    steps: int = 200
+    steps: PositiveInt = 200
     """steps of an evaluation"""
 
     traceable = True
 
-    def __check_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(self, steps=(self.steps >= 1, "at least 1"))
+    __check_init__ = check_setting_types
 
     @property
     def genotype_space(self) -> Box:

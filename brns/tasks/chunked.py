@@ -14,14 +14,16 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from threading import TIMEOUT_MAX
-from typing import Any
+from typing import Annotated, Any
 
 import cloudpickle
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Array, Key, UInt32
+from pydantic import PositiveInt
 
 from brns.checks.generations import SKIP
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
@@ -38,6 +40,7 @@ from brns.tasks.worker import EvaluationError, WorkerError
 
 QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
 FEW = 3  # individuals may fail, wherever any may: of 8 a tenth would be none
+Seconds = Annotated[float, Gt(0), Le(TIMEOUT_MAX)]
 _tell_once = functools.cache(lambda text: print(text, file=sys.stderr))
 
 
@@ -56,16 +59,16 @@ class Chunked(Wrapper):
         EvaluationError: by `evaluate`, where more fail than may.
     """
 
-    chunk: int | None = eqx.field(default=4, kw_only=True)
+    chunk: PositiveInt | None = eqx.field(default=4, kw_only=True)
     """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape
     is compiled. None are all: a record then names the task alone, so that its runs go on with this
     one"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
     """any of the kind of `concurrent.futures`, whose processes are no forks;
     it stays yours to shut down"""
-    failures: float = eqx.field(default=0.0, kw_only=True, static=True)
+    failures: Annotated[float, Ge(0), Lt(1)] = eqx.field(default=0.0, kw_only=True, static=True)
     """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
-    timeout: float | None = eqx.field(default=None, kw_only=True, static=True)
+    timeout: Seconds | None = eqx.field(default=None, kw_only=True, static=True)
     """seconds for a chunk; by an executor of yours, within which one of all chunks must be
     finished; without any nobody looks at the clock"""
 
@@ -74,16 +77,8 @@ class Chunked(Wrapper):
     def __check_init__(self):
         check_setting_types(self)
         submits = hasattr(self.executor, "submit") and not isinstance(self.executor, type)
-        check_settings_obey_rules(
-            self,
-            chunk=(self.chunk is None or self.chunk >= 1, "at least 1, or None"),
-            executor=(self.executor is None or submits, "an executor, with submit, or None"),
-            failures=(0 <= self.failures < 1, "the share of a batch that may fail, 0 to below 1"),
-            timeout=(
-                self.timeout is None or 0 < self.timeout <= TIMEOUT_MAX,
-                f"seconds above 0, up to {TIMEOUT_MAX:g}, or None",
-            ),
-        )
+        rule = self.executor is None or submits, "an executor, with submit, or None"
+        check_settings_obey_rules(self, executor=rule)
         if isinstance(self.task, Chunked):
             raise ValueError(
                 f"{type(self).__name__} needs a task itself; got {type(self.task).__name__}, which "

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from pydantic import PositiveInt
 
-from brns.checks.parts import NOT_JAX, check_setting_types, check_settings_obey_rules
+from brns.checks.parts import NOT_JAX, check_setting_types
 from brns.core import Box, Evaluation
 from brns.jit import is_traced
 from brns.settings.description import part_to_json
@@ -56,7 +57,7 @@ class JaxEnvironmentTask(eqx.Module):
 
     env: Any
     """the environment, without wrappers that reset it or batch it"""
-    steps: int
+    steps: PositiveInt
     """most steps of an episode"""
     behavior_space: Box
     """where behaviors lie"""
@@ -80,7 +81,6 @@ class JaxEnvironmentTask(eqx.Module):
 
     def __post_init__(self):
         check_setting_types(self)
-        check_settings_obey_rules(self, steps=(self.steps >= 1, "at least 1"))
         try:
             actions = operator.index(self.env.action_size)
             self._raw, state = _detect_raw_key_and_state_shapes(self.env.reset)

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import MinLen
 from jaxtyping import Array, Float
+from pydantic import PositiveInt
 
-from brns.checks.parts import check_setting_types, check_settings_obey_rules
+from brns.checks.parts import check_setting_types
 from brns.core import Box
 
 Rows = Array | np.ndarray
@@ -30,17 +32,12 @@ class FeedForward(eqx.Module):
     matrix products.
     """
 
-    sizes: tuple[int, ...] = eqx.field(static=True)
+    sizes: Annotated[tuple[PositiveInt, ...], MinLen(2)] = eqx.field(static=True)
     """neurons a layer: observations, hidden layers, actions"""
     squash_output: bool = eqx.field(static=True, default=False)
     """tanh on the output too, so that actions lie in [-1, 1]"""
 
-    def __check_init__(self):
-        check_setting_types(self)
-        check_settings_obey_rules(
-            self,
-            sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),
-        )
+    __check_init__ = check_setting_types
 
     @property
     def genotype_length(self) -> int:

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from pydantic import PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
@@ -26,16 +27,16 @@ class LinearProjection(eqx.Module):
     where genes have no bound and the sphere another scale.
     """
 
-    genes: int = 100
+    genes: PositiveInt = 100
     """n; Fontaine et al. 2020 have 20 and 100"""
-    measures: int = 2
+    measures: PositiveInt = 2
     """d, a divisor of n"""
 
     traceable = True
 
     def __check_init__(self):
         check_setting_types(self)
-        divides = self.measures >= 1 and self.genes >= 1 and self.genes % self.measures == 0
+        divides = self.genes % self.measures == 0
         check_settings_obey_rules(self, measures=(divides, f"a divisor of genes={self.genes}"))
 
     @property

@@ -32,7 +32,7 @@ def test_founders_stay_in_a_narrow_box():
     founders = np.asarray(LayerFounders((1, 1))(KEY, 1000, Box([-0.1, -0.2], [0.3, 0.4])))
     assert founders.min(axis=0).tolist() == pytest.approx([-0.1, -0.2])
     assert founders.max(axis=0).tolist() == pytest.approx([0.3, 0.4])
-    with pytest.raises(ValueError, match="two or more"):
+    with pytest.raises(ValueError, match="at least 2 items"):
         LayerFounders((3,))
     with pytest.raises(ValueError, match=r"3 weights and biases.* 5"):
         LayerFounders((2, 1))(KEY, 6, Box([0.0] * 5, [1.0] * 5))

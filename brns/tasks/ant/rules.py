@@ -8,6 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
+from pydantic import PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
@@ -60,12 +61,12 @@ class AntMaze(eqx.Module):
     """control steps of an episode; paper, section 5.2"""
     integrator: Literal["implicitfast", "RK4"] = "implicitfast"
     """MuJoCo's integrator; RK4 in the published code, at more than three times the cost"""
-    frame_skip: int = 5
+    frame_skip: PositiveInt = 5
     """physics steps of 0.005 s in a control step; published code"""
     stuck_distance: float = 0.0
     """metres; an episode ends when the ant stays within a square of
     this side for a whole window; 0 is off"""
-    stuck_window: int = 100
+    stuck_window: PositiveInt = 100
     """control steps of a window; one window begins where the other ends"""
 
     traceable = False
@@ -73,12 +74,8 @@ class AntMaze(eqx.Module):
     def __check_init__(self):
         check_setting_types(self)
         samples = ARENAS[self.arena].samples
-        check_settings_obey_rules(
-            self,
-            steps=(self.steps >= samples, f"at least {samples}, the positions of a path"),
-            frame_skip=(self.frame_skip >= 1, "at least 1"),
-            stuck_window=(self.stuck_window >= 1, "at least 1"),
-        )
+        rule = self.steps >= samples, f"at least {samples}, the positions of a path"
+        check_settings_obey_rules(self, steps=rule)
 
     @property
     def genotype_space(self) -> Box:

@@ -13,8 +13,9 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 from jaxtyping import Array, Float, Key
+from pydantic import PositiveInt
 
-from brns.checks.parts import check_part, check_setting_types, check_settings_obey_rules
+from brns.checks.parts import check_part, check_setting_types
 from brns.core import Box, Evaluation
 from brns.core.evaluation import as_evaluation
 from brns.settings.differences import short_repr
@@ -75,7 +76,7 @@ class GymnasiumTask(eqx.Module):
     behavior_space: Box = None  # ty: ignore[invalid-assignment]
     """where behaviors lie; by default the bounds that `describe` knows
     from those of observations and actions"""
-    steps: int = 1000
+    steps: PositiveInt = 1000
     """most steps of an episode; an environment may have a limit of its own"""
     success: Callable[[Episode], bool] | None = None
     """whether an episode solves the task; by default none does"""
@@ -93,7 +94,6 @@ class GymnasiumTask(eqx.Module):
     def __post_init__(self):
         self._worlds = Worlds()
         check_setting_types(self)
-        check_settings_obey_rules(self, steps=(self.steps >= 1, "at least 1"))
         if self.vector and isinstance(self.make_env, str):
             raise ValueError(f"vector=True needs a function of n as make_env; got {self.make_env}")
         if self.policy is None:

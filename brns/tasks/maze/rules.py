@@ -3,13 +3,15 @@
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from annotated_types import Ge, Le
 from jaxtyping import Array, Bool, Float, Key, UInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
@@ -55,7 +57,7 @@ class DeceptiveMaze(eqx.Module):
     began with the last observation of the one before, and pixels outside the map set no bumper.
     """
 
-    steps: int = 2000
+    steps: PositiveInt = 2000
     """steps of an evaluation; published code"""
     start: tuple[float, float, float] = (60.0, 450.0, math.pi / 4)
     """x, y in world units and heading in radians, in (-pi, pi]"""
@@ -66,7 +68,7 @@ class DeceptiveMaze(eqx.Module):
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
     """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall;
     the world is 3 k units wide"""
-    positions: int | None = None
+    positions: PositiveInt | None = None
     """places of the path that are the behavior, evenly in time; a divisor of `steps`.
     None is the last place alone"""
     tables: Tables = eqx.field(init=False)
@@ -85,11 +87,9 @@ class DeceptiveMaze(eqx.Module):
 
     def __check_init__(self):
         x, y, heading = self.start
-        positions = 1 if self.positions is None else self.positions
-        divides = positions >= 1 and self.steps % positions == 0
+        divides = self.steps % (self.positions or 1) == 0
         check_settings_obey_rules(
             self,
-            steps=(self.steps >= 1, "at least 1"),
             positions=(divides, f"a divisor of the maze's {self.steps} steps, or None"),
             start=(-math.pi < heading <= math.pi, "x, y and a heading in radians, in (-pi, pi]"),
         )
@@ -221,17 +221,17 @@ class RoomsMaze(DeceptiveMaze):
     for this maze.
     """
 
-    steps: int = 1000
+    steps: PositiveInt = 1000
     """steps of an evaluation: 4000 units at full speed"""
     start: tuple[float, float, float] | None = None  # ty: ignore[incompatible-attribute-override]
     """x, y in world units and heading in radians, in (-pi, pi];
     None is the middle of the room at the lower left"""
     goal: tuple[float, float] | None = None  # ty: ignore[incompatible-attribute-override]
     """x, y in world units; None is the middle of the room at the upper right"""
-    seed: int = 1
+    seed: NonNegativeInt = 1
     """of the doors"""
-    rooms: int = 4
-    """along a side, from 2 to 8"""
+    rooms: Annotated[int, Ge(2), Le(8)] = 4
+    """along a side"""
 
     def __post_init__(self):
         side = PIXEL * PIXELS
