@@ -152,36 +152,16 @@ class ExactRecognition(eqx.Module):
         return jnp.where(new[:, None], rows, 0.0), new
 
     def start_empty_island(self, state: ExactState) -> ExactState:
-        """A state that has seen nothing, with the features and the scale of `state`:
-        those of islands can be merged.
-
-        It begins a new search, or goes on with the one that `state` is from,
-        whose population it does not learn again.
-
-        Args:
-            state: one that was updated at least once, so that its scale is fixed.
-
-        Returns:
-            Its root is the identity.
+        """A state that has seen nothing, with the features and the scale of `state`; see
+        `VisitCounts.start_empty_island`.
         """
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
     def merge(
         self, states: Sequence[ExactState], ancestor: ExactState | None = None
     ) -> tuple[ExactState, ...]:
-        r"""What several searches have seen, $A = A_1 + A_2 + \dots$, whatever the order.
-
-        Computed in float64.
-
-        Args:
-            states: of searches that began from `start_empty_island(state)` or from one another,
-                each at a generation of its own.
-            ancestor: the state from which all of them went on, such as one of those that the last
-                `merge` gave, not an earlier one; what it holds counts once. By default they share
-                $\lambda I$ alone.
-
-        Returns:
-            A state for each search to go on with. They differ only in whom that search has learned.
+        r"""What several searches have seen, $A = A_1 + A_2 + \dots$, summed in float64; see
+        `VisitCounts.merge`. Without an `ancestor` states share $\lambda I$ alone.
 
         Raises:
             ValueError: where states differ in features, box or scale, or one has learned nothing;
