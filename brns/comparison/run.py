@@ -29,7 +29,7 @@ from brns.runs.files import RecordError, write_bytes
 from brns.runs.metadata import list_changing_task_settings
 from brns.runs.paths import Seeds, expand_home, resolve_seeds
 from brns.runs.progress import show_progress_of
-from brns.runs.provenance import collect_provenance, group_by_provenance
+from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
 from brns.settings.differences import find_differences, format_diff
@@ -37,7 +37,7 @@ from brns.settings.edits import diff_code_by_name, format_edits, list_evaluation
 from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.settings.parts import CLASSES
 from brns.settings.sources import UserCode
-from brns.tasks.chunked import has_workers, unwrap_task
+from brns.tasks.chunked import has_workers
 
 LOG = logging.getLogger("brns")
 _Method = tuple[NoveltyEstimator, Mutation | None, Peer | None]
@@ -237,15 +237,9 @@ def _make_jobs(
             if path in jobs:
                 raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
             settings = json.loads(_to_json(settings))
-            code = _read_code(search, each, peer)
+            code = read_sources(search, each.cells.place, peer)
             jobs[path] = _Job(each, name, search, peer, path, settings, code)
     return list(jobs.values())
-
-
-def _read_code(search: NoveltySearch, each: World, peer: Peer | None) -> UserCode:
-    """The user's own code that decides what a job finds, as it is now."""
-    operators = search.mutate, search.select, search.founders
-    return UserCode(unwrap_task(search.task), search.estimator, *operators, each.cells.place, peer)
 
 
 def _run_missing_jobs(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
@@ -304,7 +298,7 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
         except Exception as error:
             error.add_note(f"This was {job.method} in {job.world.name}")
             raise
-        after = _read_code(job.search, job.world, job.peer)
+        after = read_sources(job.search, job.world.cells.place, job.peer)
         ignore_side_effects(job.code.texts, after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}

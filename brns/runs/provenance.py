@@ -95,10 +95,12 @@ def _find_processor_name() -> str:
     return next(iter(names), platform.processor()) or "unknown"
 
 
-def read_sources(search: NoveltySearch) -> UserCode:
-    """The code of a search that is a user's own, as it is now."""
+def read_sources(search: NoveltySearch, *others: Any) -> UserCode:
+    """The code of a search, and of what else decides what it finds, that is a user's own, as it is
+    now.
+    """
     operators = search.mutate, search.select, search.founders
-    return UserCode(unwrap_task(search.task), search.estimator, *operators)
+    return UserCode(unwrap_task(search.task), search.estimator, *operators, *others)
 
 
 def group_by_provenance(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:

@@ -160,18 +160,6 @@ class EditWatch:
         self.ignore_side_effects(part)
 
 
-class _Same:
-    """Equal where it is of the same object."""
-
-    def __init__(self, thing: Any):
-        self.thing = thing
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.thing is other.thing
-
-    __hash__ = None
-
-
 def _identify_values(code: UserCode) -> dict[Any, Any]:
     """What tells the globals and the objects' attributes of some code from others."""
     values = {}
@@ -203,7 +191,7 @@ def _identify(value: Any, depth: int = 3) -> Any:
     if isinstance(value, dict | list | tuple) and len(value) <= SMALL and depth:
         items = value.items() if isinstance(value, dict) else value
         return [_identify(item, depth - 1) for item in list(items)]
-    return _Same(value)
+    return id(value), value  # which is held, so that no other has its id
 
 
 def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
