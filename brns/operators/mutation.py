@@ -242,7 +242,7 @@ class MixedMutation(eqx.Module):
         PolynomialMutation(),
         IsoLineDD(),
         PolynomialMutation(rate=None),
-        IsoLineDD(sigma_iso=0.002, sigma_line=0.5),
+        IsoLineDD(sigma_iso=0.0, sigma_line=0.5),
         DifferentialEvolution(),
         Crossover(mutated=0.0),
         Crossover(points=2, mutated=0.0),
