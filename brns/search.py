@@ -35,12 +35,10 @@ from brns.checks.parts import (
     LIMIT,
     check_draws_by_key_alone,
     check_no_strict_jax_modes,
-    check_not_forked,
     check_part,
     check_setting_types,
     check_settings_obey_rules,
     check_spaces,
-    count_forks,
     explain_compile_errors,
     read_prng_settings,
 )
@@ -62,6 +60,7 @@ from brns.core.failures import (
     replace_failed_survivors,
     set_failed_to_nan,
 )
+from brns.core.forks import check_not_forked
 from brns.core.novelty import init_and_score_founders, init_state, score_novelty, update_estimator
 from brns.core.population import (
     concatenate_populations,
@@ -144,7 +143,6 @@ class NoveltySearch(eqx.Module):
     """how many are drawn for each parent, who is the most novel of them;
     of 1 parents are uniform, as in the paper"""
     _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_prng_settings)
-    _forks: int = eqx.field(init=False, static=True, default_factory=count_forks)
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -364,10 +362,10 @@ class NoveltySearch(eqx.Module):
 
 def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -> None:
     """Refuse what is no key, such as a seed, what is no state of this search, modes of JAX that
-    were not on when the search was made, and a fork of the process that made it.
+    were not on when the search was made, and a forked process.
     """
     check_no_strict_jax_modes()
-    check_not_forked("a search", search._forks)
+    check_not_forked("a search")
     if changed := sorted({*search._modes} - {*read_prng_settings()}):
         raise ValueError(
             f"JAX had {' and '.join(changed)} when the search was made, and has not now: other "

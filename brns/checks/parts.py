@@ -3,9 +3,7 @@
 import contextlib
 import inspect
 import operator
-import os
 import re
-import sys
 import typing
 from collections.abc import Generator
 from typing import Any
@@ -32,33 +30,6 @@ REFUSED_MODES = {
 LIMIT = 2**31  # of JAX's integers
 PRNG_SETTINGS = ("jax_enable_x64", "jax_threefry_partitionable")
 """of JAX, by which the same key gives other numbers"""
-
-_FORKS: list[None] = []
-"""one for each fork, that led to this process, of one in which JAX had begun"""
-
-
-def _count_fork_if_jax_had_begun() -> None:
-    bridge = sys.modules.get("jax._src.xla_bridge")
-    if getattr(bridge, "_backends", True):
-        _FORKS.append(None)
-
-
-os.register_at_fork(after_in_child=_count_fork_if_jax_had_begun)
-
-
-def count_forks() -> int:
-    """How often this process, or one that it is a fork of, was forked since JAX began."""
-    return len(_FORKS)
-
-
-def check_not_forked(what: str, forks: int) -> None:
-    """Refuse what was made when there were so many forks, in a process that was forked since."""
-    if count_forks() > forks:  # JAX would wait for ever for its threads
-        raise RuntimeError(
-            f"{what} works in the process that made it, not in a fork: make it within the "
-            "function that a process calls, or spawn processes "
-            '(multiprocessing.get_context("spawn"))'
-        )
 
 
 def read_prng_settings() -> tuple[str, ...]:

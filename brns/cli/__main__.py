@@ -62,11 +62,14 @@ def _configure_logging() -> None:
 
 def format_user_traceback(error: BaseException) -> str:
     """The traceback from the user's own code on; empty where there is none."""
-    from brns.settings.code import LIBRARY
+    from brns.settings.code import is_library_file
 
-    others = (os.path.dirname(os.path.dirname(__file__)), *LIBRARY, "<")
+    def is_of_others(frame: traceback.FrameSummary) -> bool:
+        return frame.filename.startswith((own, "<")) or is_library_file(frame.filename)
+
+    own = os.path.dirname(os.path.dirname(__file__))
     frames = traceback.extract_tb(error.__traceback__)
-    user_frames = itertools.dropwhile(lambda frame: frame.filename.startswith(others), frames)
+    user_frames = itertools.dropwhile(is_of_others, frames)
     return "".join(traceback.format_list(list(user_frames))).rstrip()
 
 

@@ -33,7 +33,7 @@ class Box(eqx.Module):
         below = as_array_and_check_real("low", low, "a box needs")
         above = as_array_and_check_real("high", high, "a box needs")
         with np.errstate(over="ignore"):
-            low, high = (np.atleast_1d(np.asarray(x, np.float32)) for x in (below, above))
+            low, high = (np.array(x, np.float32, ndmin=1) for x in (below, above))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise ValueError(
                 f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and "
@@ -48,7 +48,7 @@ class Box(eqx.Module):
                 f"{NEAREST:g} of the bounds, apart in float32; got {below}, {above}; give genes "
                 "and behaviors in another unit, or their distance from a value nearby"
             )
-        self.low, self.high = jnp.asarray(low), jnp.asarray(high)
+        self.low, self.high = jax.device_put((low, high))  # for which nothing is compiled
 
     @property
     def dimension(self) -> int:

@@ -16,13 +16,12 @@ from brns.checks.generations import check_structure, warn_if_many_outside
 from brns.checks.parts import (
     LIMIT,
     check_no_strict_jax_modes,
-    check_not_forked,
     check_part,
-    count_forks,
     explain_compile_errors,
 )
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
+from brns.core.forks import check_not_forked
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import flatten_by_name, make_initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
@@ -58,6 +57,7 @@ class Novelty:
     """
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, seed: SupportsIndex = 0):
+        check_not_forked("a brns.Novelty")
         check_part("estimator", estimator, NoveltyEstimator)
         if not isinstance(space, Box):
             raise ValueError(f"space must be a brns.Box(low, high); got {short_repr(space)}")
@@ -69,7 +69,7 @@ class Novelty:
         self.space = space
         (self.seed,) = resolve_seeds(seed)
         self.batches = self.learned = 0
-        self._lock, self._forks = threading.RLock(), count_forks()
+        self._lock = threading.RLock()
         key = jax.random.fold_in(jax.random.key(self.seed), 0)
         self.state: PyTree = _init(estimator, space, key)
 
@@ -80,11 +80,10 @@ class Novelty:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            here = ("_lock", "_forks")
-            return {name: value for name, value in vars(self).items() if name not in here}
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, values: dict[str, Any]) -> None:
-        vars(self).update(values, _lock=threading.RLock(), _forks=count_forks())
+        vars(self).update(values, _lock=threading.RLock())
 
     def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
         """How novel behaviors are, given all that were learned; higher is more novel.
@@ -230,7 +229,7 @@ class Novelty:
 
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_no_strict_jax_modes()
-        check_not_forked("a brns.Novelty", self._forks)
+        check_not_forked("a brns.Novelty")
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
         with np.errstate(over="ignore"):
             rows = np.asarray(numbers, np.float32)

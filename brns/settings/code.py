@@ -49,7 +49,12 @@ def _is_user_module(name: str, file: str | None) -> bool:
         return False
     if file is None:  # typed into a notebook
         return name.partition(".")[0] not in sys.stdlib_module_names
-    return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
+    return not is_library_file(file)
+
+
+def is_library_file(file: str) -> bool:
+    """Whether a file is Python's own, or of an installed package."""
+    return file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED)
 
 
 def get_module_prefix(module: Mapping[str, Any]) -> str:
@@ -100,7 +105,11 @@ def format_source_with_digest(function: types.FunctionType) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _compile_codes(text: str, file: str) -> list[types.CodeType]:
-    return _list_codes(compile(text, file, "exec", dont_inherit=True))
+    """The code of a file, and of each of its statements alone, as IPython compiles a cell."""
+    tree = parse_source(text)
+    blocks = [tree, *(ast.Module([each], []) for each in tree.body)]
+    codes = [compile(block, file, "exec", dont_inherit=True) for block in blocks]
+    return [each for code in codes for each in _list_codes(code)]
 
 
 def extract_digest_lines(text: str) -> list[str]:

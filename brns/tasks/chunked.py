@@ -104,7 +104,8 @@ class Chunked(Wrapper):
         if packed := self._pickled_tasks.get(edits := count_process_edits()):
             return packed
         environments = worker.pickle_registered_environments()
-        task, code = cloudpickle.dumps(self.task), describe_code_for_workers(unwrap_task(self.task))
+        task = worker.pickle_by_value(self.task)
+        code = describe_code_for_workers(unwrap_task(self.task))
         # After an edit workers take it anew, though it may be what they had before that.
         digest = hashlib.sha256(b"".join((*environments, task, b"%d" % edits))).hexdigest()
         packed = Packed(digest, cloudpickle.dumps((environments, task, code)))

@@ -1,7 +1,10 @@
 """What a process does that evaluates for a search: it takes a task, and evaluates chunks."""
 
 import contextlib
+import dataclasses
 import importlib
+import inspect
+import io
 import multiprocessing
 import os
 import pickle
@@ -20,9 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks.parts import count_forks
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
+from brns.core.forks import count_forks
 from brns.settings.code import find_user_file
 from brns.settings.edits import find_constants_set_since_import, find_mismatched_code
 from brns.settings.outdated import discard_compiled_if_edited, search_is_evaluating
@@ -95,6 +98,42 @@ def pickle_registered_environments() -> list[bytes]:
         with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
             pickled.append(cloudpickle.dumps((spec, {name: main[name] for name in names})))
     return pickled
+
+
+def pickle_by_value(task: Any) -> bytes:
+    """The task, with the classes that a script or a notebook defines."""
+    pickler = _Pickler(file := io.BytesIO())
+    pickler.dump(task)
+    return file.getvalue()
+
+
+class _Pickler(cloudpickle.Pickler):
+    """That of cloudpickle, which makes a class first and gives it its attributes then: too late for
+    the fields of an `equinox.Module`, which are made with the class here.
+    """
+
+    def reducer_override(self, value: Any) -> Any:
+        reduced = super().reducer_override(value)
+        if not isinstance(value, type(eqx.Module)) or not isinstance(reduced, tuple):
+            return reduced
+        make, arguments, *rest = reduced
+        own = inspect.get_annotations(value)
+        fields = [each for each in dataclasses.fields(value) if each.name in own]
+        static = {each.name: bool(each.metadata.get("static")) for each in fields}
+        return _make_class_with_fields, (make, static, *arguments), *rest
+
+
+def _make_class_with_fields(
+    make: Callable[..., type], static: dict[str, bool], *arguments: Any
+) -> type:
+    """A class of an `equinox.Module`, still without methods and defaults; of each field whether it
+    is static.
+    """
+    namespace = arguments[3]
+    namespace["__annotations__"] = dict.fromkeys(static, object)
+    for name, is_static in static.items():
+        namespace[name] = eqx.field(static=is_static, kw_only=True)
+    return make(*arguments)
 
 
 def cache_task_and_list_digests(digest: str, content: bytes) -> list[str]:

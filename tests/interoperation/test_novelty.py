@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import ESTIMATOR, Distance
+from searches import ESTIMATOR, HOST, Distance
 
 import brns
 from brns import Box, Novelty
-from brns.core import Generation
+from brns.core import Generation, forks
 from brns.interoperation import novelty as interoperation
 from brns.runs.arrays import write_arrays
 from brns.runs.files import RecordError
@@ -240,8 +240,12 @@ def test_an_estimator_that_is_changed_scores_by_what_it_is_now():
 
 def test_a_forked_process_is_told_to_spawn(monkeypatch):
     """There JAX would wait for ever."""
-    novelty = Novelty(COUNTS, SPACE)
-    monkeypatch.setattr(novelty, "_forks", -1)
-    with pytest.raises(RuntimeError, match="spawn"):
-        novelty.score([[0.0, 0.0]])
-    pickle.loads(pickle.dumps(novelty)).score([[0.0, 0.0]])
+    novelty, run = Novelty(COUNTS, SPACE), HOST
+    monkeypatch.setattr(forks, "_FORKS", [None])
+    for call in (
+        lambda: novelty.score([[0.0, 0.0]]),
+        lambda: Novelty(COUNTS, SPACE),
+        lambda: run.init(jax.random.key(0)),
+    ):
+        with pytest.raises(RuntimeError, match="spawn"):
+            call()

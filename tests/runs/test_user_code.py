@@ -1,6 +1,7 @@
 """The user's own code that a search is made of: what is a part of it, and what means the same."""
 
 import argparse
+import ast
 import dataclasses
 import gc
 import pickle
@@ -206,6 +207,17 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
     assert lines(get_ipython=None, steps=iter([2]))  # a name that a script has imported, too
     names = lines(get_ipython=None, In=cells, steps=iter([2]))
     assert names["steps"] == "steps = iter([2])\nsteps.advance()\n"
+
+
+def test_the_text_of_a_notebooks_class_is_found_beside_an_import(tmp_path):
+    """IPython compiles a cell's statements one by one, Python those of a text differently."""
+    cell = "import numpy as np\nclass Use:\n    def __call__(self, x):\n        return np.abs(x)\n"
+    names, file = {"__name__": "typed"}, tmp_path / "cell.py"
+    file.write_text(cell)
+    for statement in ast.parse(cell).body:
+        exec(compile(ast.Module([statement], []), file, "exec"), names)
+    texts = read_sources(search(Own(names["Use"]()))).texts
+    assert "return np.abs(x)" in texts["Use.__call__"]
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,24 @@ def test_what_is_registered_is_sent_to_workers_with_the_classes_of_the_script(mo
     assert (registration.registry["CartPole-v1"], {}) in sent  # a package's
 
 
+def test_a_module_that_a_script_defines_has_its_settings_in_a_worker_too(shared):
+    """Where it is an argument of what JAX compiles, and where a worker makes another one."""
+
+    class Scaled(Identity):
+        genes: float = 1.0
+        power: int = eqx.field(default=1, static=True)
+
+        def evaluate(self, genotypes, key):
+            return super().evaluate(self.genes * genotypes**self.power, key)
+
+    class Half(Scaled):
+        def evaluate(self, genotypes, key):
+            return super().evaluate(Scaled(genes=0.5).genes * genotypes, key)
+
+    task = Half(genes=0.5, power=3)
+    assert same(Chunked(task, executor=shared).evaluate(GENOTYPES, KEY), alone(task))
+
+
 def test_an_initializer_that_raises_is_told():
     def begin():
         raise FileNotFoundError("no licence")
