@@ -1,5 +1,4 @@
-"""The default mixture of operators beside the same drawn evenly, without crossover,
-polynomial mutation alone, and a mixture whose steps do not grow with the box.
+"""The default mixture of operators beside polynomial mutation alone.
 
     python benchmarks/variation.py [--out results/variation]
 
@@ -13,23 +12,7 @@ import brns
 from brns.comparison.worlds import SUITE
 
 WORLDS = [world for world in SUITE if not world.repeats]
-DIFFERENTIAL = brns.MixedMutation(
-    (
-        brns.DifferentialEvolution(),
-        brns.IsoLineDD(sigma_iso=0.0),
-        brns.IsoLineDD(sigma_iso=0.0, sigma_line=0.5),
-        brns.Crossover(mutated=0.0),
-        brns.Crossover(points=2, mutated=0.0),
-    )
-)
-"""its steps are as long as parents differ"""
-MUTATIONS = {
-    "polynomial": brns.PolynomialMutation(),
-    "no-crossover": brns.MixedMutation(brns.MixedMutation().operators[:4]),
-    "even": brns.MixedMutation(exploration=1.0),
-    "mixed": brns.MixedMutation(),
-    "differential": DIFFERENTIAL,
-}
+MUTATIONS = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
 
 if __name__ == "__main__":
     out = make_parser(__doc__, "results/variation").parse_args().out
