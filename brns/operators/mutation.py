@@ -247,7 +247,7 @@ class MixedMutation(eqx.Module):
         Crossover(mutated=0.0),
         Crossover(points=2, mutated=0.0),
     )
-    """the operators; results/variation.md compares the mixture with fewer"""
+    """the operators; results/worlds/README.md has others that were tried"""
     exploration: PositiveShare = 0.2
     """epsilon, the share of offspring whose operator is drawn evenly;
     1 gives all operators the same share"""

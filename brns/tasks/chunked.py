@@ -10,13 +10,13 @@ A worker is given a task once, by its digest. `worker.py` is what happens there.
 import functools
 import hashlib
 import math
+import pickle
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from threading import TIMEOUT_MAX
 from typing import Annotated, Any
 
-import cloudpickle
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -108,7 +108,7 @@ class Chunked(Wrapper):
         code = describe_code_for_workers(unwrap_task(self.task))
         # After an edit workers take it anew, though it may be what they had before that.
         digest = hashlib.sha256(b"".join((*environments, task, b"%d" % edits))).hexdigest()
-        packed = Packed(digest, cloudpickle.dumps((environments, task, code)))
+        packed = Packed(digest, pickle.dumps((environments, task, code)))
         self._pickled_tasks.clear()
         self._pickled_tasks[edits] = packed
         return packed

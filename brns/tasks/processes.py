@@ -10,7 +10,6 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import cloudpickle
 import jax
 
 from brns.tasks import worker
@@ -59,7 +58,7 @@ class ProcessThreads(Executor):
         log: str | os.PathLike | None,
     ) -> None:
         self.open, self.name = open, name
-        pickled = None if initializer is None else cloudpickle.dumps(initializer)
+        pickled = None if initializer is None else worker.pickle_by_value(initializer)
         self.start = Start(timeout, pickled, None if log is None else os.path.abspath(log))
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None

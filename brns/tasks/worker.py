@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
-from brns.core.forks import count_forks
+from brns.core.forks import is_forked
 from brns.settings.code import find_user_file
 from brns.settings.edits import find_constants_set_since_import, find_mismatched_code
 from brns.settings.outdated import discard_compiled_if_edited, search_is_evaluating
@@ -83,27 +83,12 @@ def start_jax_and_initialize(pickled: bytes | None) -> None:
         _call_with_worker_error("the initializer", lambda: pickle.loads(pickled)())
 
 
-def pickle_registered_environments() -> list[bytes]:
-    """The environments that are registered with Gymnasium, each pickled with what it names of the
-    program itself, which is another one in a worker.
+def pickle_by_value(value: Any) -> bytes:
+    """A task, an environment or an initializer, with the classes that a script or a notebook
+    defines.
     """
-    if "gymnasium" not in sys.modules:
-        return []
-    main, pickled = vars(sys.modules["__main__"]), []
-    for spec in sys.modules["gymnasium"].registry.values():
-        entry_points = [spec.entry_point, spec.vector_entry_point]
-        entry_points += [each.entry_point for each in spec.additional_wrappers]
-        texts = [text for text in entry_points if isinstance(text, str)]
-        names = [text.partition(":")[2] for text in texts if text.startswith("__main__:")]
-        with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
-            pickled.append(cloudpickle.dumps((spec, {name: main[name] for name in names})))
-    return pickled
-
-
-def pickle_by_value(task: Any) -> bytes:
-    """The task, with the classes that a script or a notebook defines."""
     pickler = _Pickler(file := io.BytesIO())
-    pickler.dump(task)
+    pickler.dump(value)
     return file.getvalue()
 
 
@@ -134,6 +119,23 @@ def _make_class_with_fields(
     for name, is_static in static.items():
         namespace[name] = eqx.field(static=is_static, kw_only=True)
     return make(*arguments)
+
+
+def pickle_registered_environments() -> list[bytes]:
+    """The environments that are registered with Gymnasium, each pickled with what it names of the
+    program itself, which is another one in a worker.
+    """
+    if "gymnasium" not in sys.modules:
+        return []
+    main, pickled = vars(sys.modules["__main__"]), []
+    for spec in sys.modules["gymnasium"].registry.values():
+        entry_points = [spec.entry_point, spec.vector_entry_point]
+        entry_points += [each.entry_point for each in spec.additional_wrappers]
+        texts = [text for text in entry_points if isinstance(text, str)]
+        names = [text.partition(":")[2] for text in texts if text.startswith("__main__:")]
+        with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
+            pickled.append(pickle_by_value((spec, {name: main[name] for name in names})))
+    return pickled
 
 
 def cache_task_and_list_digests(digest: str, content: bytes) -> list[str]:
@@ -213,7 +215,7 @@ def evaluate_and_time_packed(
     A `WorkerError` where this process is a fork of the search's, or cannot take the task; an
     `EvaluationError` where the task raises.
     """
-    if count_forks():
+    if is_forked():
         raise WorkerError(
             "the executor's processes are forks of the search's, in which JAX waits for ever: take "
             'mp_context=multiprocessing.get_context("spawn"), or brns.Processes'

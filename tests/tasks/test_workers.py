@@ -256,8 +256,11 @@ def test_workers_start_and_import_outside_of_their_timeout_and_print_into_a_file
     gymnasium = pytest.importorskip("gymnasium")
     gymnasium.register("Registered-v0", entry_point=lambda: None)
 
+    class Start(eqx.Module):
+        word: str
+
     def begin():
-        os.environ["BRNS_STARTED"] = "once"
+        os.environ["BRNS_STARTED"] = Start("once").word
 
     log = tmp_path / "workers.log"
     heavy = Processes(Heavy(), workers=1, timeout=0.9, chunk=13, initializer=begin, log=log)
