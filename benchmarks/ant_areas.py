@@ -15,7 +15,7 @@ from pages import make_parser, write_page
 from brns import Record
 from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.formatting import format_csv, read_csv
-from brns.metrics.recorded import read_valid_column_by_generation
+from brns.metrics.recorded import read_valid_rows_by_generation
 from brns.pictures.records import label_method
 from brns.runs.files import write_bytes
 
@@ -25,7 +25,7 @@ NEVER = "never"
 
 def row_of(record: Record) -> dict[str, Any]:
     """What a run says of the areas."""
-    visits = read_valid_column_by_generation(record, "fitness")
+    visits = read_valid_rows_by_generation(record, "fitness")
     row: dict[str, Any] = {
         "method": label_method(record).split(",")[0],  # the founders have a column of their own
         "founders": record.experiment["founders"]["name"],

@@ -12,7 +12,7 @@ from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summarize_run
-from brns.metrics.recorded import read_valid_column_by_generation
+from brns.metrics.recorded import read_valid_rows_by_generation
 from brns.pictures.records import distance_to_uniform_of_archive_or_novelty, find_scene
 from brns.runs.record import Record
 
@@ -39,7 +39,7 @@ def summarize_run_for_claims(record: Record) -> dict[str, float]:
 
 
 def _summarize_paths(record: Record) -> dict[str, float]:
-    behaviors = np.concatenate(read_valid_column_by_generation(record, "descriptor"))
+    behaviors = np.concatenate(read_valid_rows_by_generation(record, "descriptor"))
     signed = paths.compute_path_signatures(behaviors)
     space = paths.make_signature_space(record.behavior_space)
     deviations = zip(paths.TERMS, paths.signature_spread_by_term_of_record(record), strict=True)
@@ -91,14 +91,14 @@ def compute_furthest_distances(record: Record) -> np.ndarray:
     """
     start = np.asarray(find_scene(record).start)
     furthest = []
-    for rows in read_valid_column_by_generation(record, "descriptor"):
+    for rows in read_valid_rows_by_generation(record, "descriptor"):
         furthest.append(np.linalg.norm(rows.reshape(-1, 2) - start, axis=1).max())
     return np.maximum.accumulate(furthest)
 
 
 def count_most_areas(record: Record) -> np.ndarray:
     """The most areas that one ant evaluated until each generation has visited."""
-    most = [rows.max() for rows in read_valid_column_by_generation(record, "fitness")]
+    most = [rows.max() for rows in read_valid_rows_by_generation(record, "fitness")]
     return np.maximum.accumulate(most)
 
 

@@ -96,7 +96,7 @@ def time_methods(session: Session, plan: Timing) -> None:
                 for (method, n), call in lacking.items():
                     assert call.entries == n, f"{method} has {call.entries} entries and not {n}"
                     times = measure_cpu_and_wall_milliseconds(call)
-                    rows.append((method, d, n, individuals, repeat, *times, call.bytes))
+                    rows.append((method, d, n, individuals, repeat, *times, call.state_bytes))
             if rows:
                 session.append(path.name, COLUMNS, rows)
         print(f"{d} dimensions measured", flush=True)
@@ -147,7 +147,7 @@ def time_over_generations(session: Session, generations: int) -> None:
     rows: list[tuple] = []
 
     def add(name: str, call: NoveltyStep | Exact, times: tuple[float, float], entries: int) -> None:
-        rows.append((name, DIMENSION, last, g, entries, *times, call.bytes))
+        rows.append((name, DIMENSION, last, g, entries, *times, call.state_bytes))
 
     for g in range(0, last, BLOCK):
         add(CONTROL, control, measure_cpu_and_wall_milliseconds(control), control.entries)
@@ -182,7 +182,7 @@ class Exact:
         return len(self.references) - self.individuals
 
     @property
-    def bytes(self) -> int:
+    def state_bytes(self) -> int:
         """The memory of the entries; a tree is not kept."""
         return self.references[self.individuals :].nbytes
 

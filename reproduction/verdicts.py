@@ -131,7 +131,8 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
     tested = [finding for finding in findings if not isinstance(finding, str)]
     largest = [max(each.p for each in finding) for finding in tested]
     least = [
-        max(significance.compute_least_p(each.seeds) for each in finding) for finding in tested
+        max(significance.compute_smallest_possible_p(each.seeds) for each in finding)
+        for finding in tested
     ]
     corrected = iter(significance.correct_table_p(largest, least).tolist())
     verdicts = []

@@ -138,7 +138,7 @@ class Comparison(NamedTuple):
         return rows
 
     @property
-    def distinct_worlds(self) -> list[str]:
+    def worlds_without_repeats(self) -> list[str]:
         """The worlds without those that repeat another of them in a larger box."""
         kept: dict[str, str] = {}
         for name, world in sorted(self.worlds.items(), key=lambda each: bool(each[1].repeats)):
@@ -148,12 +148,12 @@ class Comparison(NamedTuple):
     @property
     def untuned_worlds(self) -> list[str]:
         """Of these the worlds not used for tuning, in which no method looks better than it is."""
-        return [name for name in self.distinct_worlds if self.worlds[name].split != "tune"]
+        return [name for name in self.worlds_without_repeats if self.worlds[name].split != "tune"]
 
     @property
     def table_versus_reference(self) -> list[list[str]]:
         """`make_table_versus_reference` of the distinct worlds."""
-        return self.make_table_versus_reference(self.distinct_worlds)
+        return self.make_table_versus_reference(self.worlds_without_repeats)
 
     def make_table_versus_reference(self, worlds: Sequence[str]) -> list[list[str]]:
         """Every method at the end of the run.
@@ -204,12 +204,12 @@ class Comparison(NamedTuple):
     def __repr__(self) -> str:
         seeds, tests = len(self.seeds), len(self.verdicts) // len(FRACTIONS)
         worlds = "1 world" if len(self.worlds) == 1 else f"{len(self.worlds)} worlds"
-        if len(self.distinct_worlds) < len(self.worlds):
-            worlds += f" ({len(self.distinct_worlds)} distinct)"
+        if len(self.worlds_without_repeats) < len(self.worlds):
+            worlds += f" ({len(self.worlds_without_repeats)} distinct)"
         over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
         title = f"Coverage of what was evaluated, in {worlds} {over}"
         parts = [f"{title}; {self.mutation}.", format_table(self.table_versus_reference)]
-        if 0 < len(self.untuned_worlds) < len(self.distinct_worlds):
+        if 0 < len(self.untuned_worlds) < len(self.worlds_without_repeats):
             number = len(self.untuned_worlds)
             words = "the world" if number == 1 else f"the {number} worlds"
             parts.append(f"Of these, {words} not used for tuning:")

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import Numbers, Record, read_valid_column_by_generation
+from brns.metrics.recorded import Numbers, Record, read_valid_rows_by_generation
 
 Points = Float[Numbers, "n d"]
 
@@ -137,7 +137,7 @@ def coverage_of_record(
     if individuals == "survivors":
         points = record.column("survivors.descriptor")
     else:
-        points = read_valid_column_by_generation(record, "descriptor")
+        points = read_valid_rows_by_generation(record, "descriptor")
     space = record.behavior_space
     return cumulative_coverage(points, space, resolve_grid_shape(space, shape))
 

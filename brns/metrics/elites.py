@@ -12,7 +12,7 @@ from brns.metrics.recorded import (
     NoveltySearch,
     Record,
     read_all_evaluated,
-    read_valid_column_by_generation,
+    read_valid_rows_by_generation,
 )
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     Returns:
         In the task's unit of fitness.
     """
-    points = read_valid_column_by_generation(record, "descriptor")
-    fitness = read_valid_column_by_generation(record, "fitness")
+    points = read_valid_rows_by_generation(record, "descriptor")
+    fitness = read_valid_rows_by_generation(record, "fitness")
     visited = find_cell_coordinates(np.concatenate(points), record.behavior_space, shape)
     _, cell = np.unique(visited, axis=0, return_inverse=True)
     best, scores, at = np.full(int(np.max(cell)) + 1, -np.inf), [], 0

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.metrics import coverage, cycling, dynamics, paths, saturation
-from brns.metrics.recorded import Record, count_evaluations, read_valid_column_by_generation
+from brns.metrics.recorded import Record, count_evaluations, read_valid_rows_by_generation
 
 
 class Measure(NamedTuple):
@@ -23,7 +23,7 @@ class Measure(NamedTuple):
 
 
 def _find_first_solved(record: Record) -> int | None:
-    solved = [bool(rows.any()) for rows in read_valid_column_by_generation(record, "solved")]
+    solved = [bool(rows.any()) for rows in read_valid_rows_by_generation(record, "solved")]
     return solved.index(True) if any(solved) else None
 
 
@@ -60,7 +60,7 @@ MEASURES = {
     "solutions": Measure(
         "Solutions",
         "evaluated individuals that met the task's criterion",
-        lambda record: np.concatenate(read_valid_column_by_generation(record, "solved")).sum(),
+        lambda record: np.concatenate(read_valid_rows_by_generation(record, "solved")).sum(),
     ),
     "first_solved": Measure(
         "First solution",

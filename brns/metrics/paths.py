@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
-from brns.metrics.recorded import Numbers, Record, read_valid_column_by_generation
+from brns.metrics.recorded import Numbers, Record, read_valid_rows_by_generation
 from brns.metrics.uniformity import distance_to_uniform_of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
@@ -57,7 +57,7 @@ def signature_coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         From 0 to 1, from generation 0 on.
     """
-    paths = read_valid_column_by_generation(record, "descriptor")
+    paths = read_valid_rows_by_generation(record, "descriptor")
     generations = [compute_path_signatures(rows) for rows in paths]
     return cumulative_coverage(generations, make_signature_space(record.behavior_space), GRID)
 
@@ -94,5 +94,5 @@ def signature_spread_by_term_of_record(record: Record) -> Float[np.ndarray, " 6"
     Returns:
         In the order of `TERMS`.
     """
-    paths = np.concatenate(read_valid_column_by_generation(record, "descriptor"))
+    paths = np.concatenate(read_valid_rows_by_generation(record, "descriptor"))
     return compute_path_signatures(paths).std(axis=0)

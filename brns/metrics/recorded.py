@@ -58,7 +58,7 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
     Record = Any
 
 
-def read_valid_column_by_generation(record: Record, column: str) -> list[np.ndarray]:
+def read_valid_rows_by_generation(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated and did not fail: one array a generation from 0 on."""
     rows = []
     for g in record.generations:

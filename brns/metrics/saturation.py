@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.metrics.recorded import Record, read_valid_column_by_generation
+from brns.metrics.recorded import Record, read_valid_rows_by_generation
 
 SATURATED = 0.05
 """chosen in the tuning half of the suite: results/saturation.md"""
@@ -75,7 +75,7 @@ def fraction_new_in_last_half_of_record(record: Record) -> Float[np.ndarray, " g
         From 0 to 1, from generation 0 on.
     """
     seen = VisitedCells(record.behavior_space)
-    points = read_valid_column_by_generation(record, "descriptor")
+    points = read_valid_rows_by_generation(record, "descriptor")
     return np.array([seen.update_new_cell_fraction(rows) for rows in points])
 
 

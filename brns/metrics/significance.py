@@ -95,7 +95,7 @@ def compare_shared_seeds(ours: Mapping[int, float], theirs: Mapping[int, float])
     return compare_paired([ours[seed] for seed in shared], [theirs[seed] for seed in shared])
 
 
-def compute_least_p(seeds: int) -> float:
+def compute_smallest_possible_p(seeds: int) -> float:
     """The least p of so many shared seeds: two of all ways to sign their ranks."""
     return min(2.0 ** (1 - seeds), 1.0)
 
@@ -110,7 +110,7 @@ def count_seeds_needed(tests: int = 1) -> int:
     Returns:
         At least 2.
     """
-    return next(n for n in itertools.count(2) if compute_least_p(n) * tests < LEVEL)
+    return next(n for n in itertools.count(2) if compute_smallest_possible_p(n) * tests < LEVEL)
 
 
 def correct_p_by_holm(p: Values) -> Float[np.ndarray, " n"]:
@@ -161,5 +161,7 @@ def correct_differences_by_holm(tests: Sequence[Difference]) -> list[Difference]
     Returns:
         The same with p as `correct_table_p` gives it.
     """
-    p = correct_table_p([test.p for test in tests], [compute_least_p(test.seeds) for test in tests])
+    p = correct_table_p(
+        [test.p for test in tests], [compute_smallest_possible_p(test.seeds) for test in tests]
+    )
     return [test._replace(p=float(new)) for test, new in zip(tests, p, strict=True)]

@@ -56,7 +56,7 @@ class NoveltyStep:
         return int((self.state.id >= 0).sum()) if isinstance(self.state, Archive) else 0
 
     @property
-    def bytes(self) -> int:
+    def state_bytes(self) -> int:
         """The memory of the estimator's state, the archive's empty rows included."""
         return sum(leaf.nbytes for leaf in jax.tree.leaves(self.state))
 

@@ -15,7 +15,7 @@ from brns.metrics.elites import read_elites_without_genotypes
 from brns.metrics.lineage import find_ancestor_ids
 from brns.metrics.recorded import (
     read_all_evaluated,
-    read_valid_column_by_generation,
+    read_valid_rows_by_generation,
     require_states,
 )
 from brns.metrics.uniformity import compute_novelty_of_cells
@@ -140,7 +140,7 @@ def gather_behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
     columns = []
     for name in ("descriptor", "born", "solved"):
-        columns.append(np.concatenate(read_valid_column_by_generation(record, name)))
+        columns.append(np.concatenate(read_valid_rows_by_generation(record, name)))
     paths = _simulate_solution_paths(record) if columns[-1].any() else ()
     return Behaviors(find_scene(record), *columns, paths)
 

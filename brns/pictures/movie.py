@@ -50,7 +50,7 @@ def write_movie(record: Record, out: str | os.PathLike) -> Path:
     """
     frames, number = iterate_frames(record), min(len(record.generations), MOST_FRAMES)
     pictures = show_progress_of(frames, "Drawing", number)
-    return _save(Path(out), pictures, FRAMES_PER_SECOND, same_colors=True)
+    return _save(Path(out), pictures, FRAMES_PER_SECOND, shared_palette=True)
 
 
 def write_individual_movie(
@@ -142,7 +142,7 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
 
 
 def _save(
-    out: Path, pictures: Iterable[np.ndarray], per_second: float, same_colors: bool = False
+    out: Path, pictures: Iterable[np.ndarray], per_second: float, shared_palette: bool = False
 ) -> Path:
     if out.suffix not in (".gif", ".mp4"):
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
@@ -150,17 +150,17 @@ def _save(
         raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
     with make_file_atomically(out) as temporary:
         if out.suffix == ".gif":
-            _write_gif(temporary, iter(pictures), per_second, same_colors)
+            _write_gif(temporary, iter(pictures), per_second, shared_palette)
         else:
             _write_mp4(temporary, iter(pictures), per_second)
     return out
 
 
 def _write_gif(
-    out: Path, pictures: Iterator[np.ndarray], frames_per_second: float, same_colors: bool
+    out: Path, pictures: Iterator[np.ndarray], frames_per_second: float, shared_palette: bool
 ) -> None:
     images: Iterator[Image.Image] = map(Image.fromarray, pictures)
-    if same_colors:  # those of the first for all: half as large, as what stays is stored once
+    if shared_palette:  # those of the first for all: half as large, as what stays is stored once
         first = next(images)
         palette = first.quantize(method=Image.Quantize.FASTOCTREE)
         quantize = partial(Image.Image.quantize, palette=palette, dither=Image.Dither.NONE)

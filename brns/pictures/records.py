@@ -11,7 +11,7 @@ import numpy as np
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import resolve_grid_shape
-from brns.metrics.recorded import read_valid_column_by_generation, require_states
+from brns.metrics.recorded import read_valid_rows_by_generation, require_states
 from brns.runs.record import Record
 from brns.settings.differences import (
     find_differences,
@@ -176,7 +176,7 @@ def read_archive_entries(record: Record, generation: int) -> tuple[np.ndarray, n
 
 def find_least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
-    columns = (read_valid_column_by_generation(record, "fitness") for record in records)
+    columns = (read_valid_rows_by_generation(record, "fitness") for record in records)
     fitness = np.concatenate(list(itertools.chain.from_iterable(columns)))
     least, most = fitness.min(), fitness.max()
     if least == most:

@@ -109,7 +109,7 @@ def check_output_folder(out: Path) -> None:
     if out.exists() and not os.access(out, os.W_OK):
         raise RecordError(f"{out} cannot be written to (Permission denied): {ELSEWHERE}")
     with _explain_errors(out, below if out.exists() else ELSEWHERE):
-        temporary = _make_hidden_path(out)
+        temporary = _hidden_path_beside(out)
         temporary.mkdir(parents=True)
         temporary.rmdir()
         if out.exists():  # a mounted volume is not to be renamed
@@ -123,7 +123,7 @@ def make_directory_atomically(out: Path) -> Generator[Path, None, None]:
 
     After an error nothing is left. What a killed process leaves is ignored.
     """
-    temporary = _make_hidden_path(out)
+    temporary = _hidden_path_beside(out)
     try:
         with _explain_errors(out):
             temporary.mkdir(parents=True)
@@ -140,7 +140,7 @@ def make_directory_atomically(out: Path) -> Generator[Path, None, None]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _make_hidden_path(out: Path) -> Path:
+def _hidden_path_beside(out: Path) -> Path:
     """A new name beside a folder, which listings leave out."""
     return out.with_name(f".{out.name[:50]}.{secrets.token_hex(4)}.tmp")  # as long as names may be
 

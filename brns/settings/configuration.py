@@ -66,7 +66,7 @@ def validate_setting(what: str, hint: Any, value: Any, from_json: bool = False) 
     try:
         if from_json:
             return _make_validator(hint).validate_json(json.dumps(value))
-        return _make_validator(hint).validate_python(_as_python(value))
+        return _make_validator(hint).validate_python(_to_plain_value(value))
     except pydantic.ValidationError as error:
         reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r:.80}") from None
@@ -80,10 +80,10 @@ def _make_validator(hint: Any) -> Any:
     return pydantic.TypeAdapter(hint, config=config)
 
 
-def _as_python(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     if hasattr(value, "tolist"):  # of NumPy or JAX, which nobody who lists settings waits for
         value = value.tolist()
-    return tuple(map(_as_python, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(_to_plain_value, value)) if isinstance(value, list | tuple) else value
 
 
 def is_settable_type(hint: Any, functions: bool = False) -> bool:

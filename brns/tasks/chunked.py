@@ -204,7 +204,7 @@ class Chunked(Wrapper):
                 patience = self.timeout
                 self._warmup_done.append(True)
                 for future in done:
-                    for part in self._record_chunk_result(batch, waiting.pop(future), future):
+                    for part in self._store_chunk_or_split(batch, waiting.pop(future), future):
                         waiting[submit(part)] = part
         except EvaluationError:
             raise
@@ -224,7 +224,7 @@ class Chunked(Wrapper):
             for future in waiting:
                 future.cancel()
 
-    def _record_chunk_result(self, batch: "Batch", rows: range, future: Future) -> list[range]:
+    def _store_chunk_or_split(self, batch: "Batch", rows: range, future: Future) -> list[range]:
         """Write down what became of a chunk; the rows of one that failed are evaluated again."""
         try:
             expected_rows = self.chunk if self.task.traceable and self.chunk else len(rows)

@@ -26,7 +26,7 @@ from brns.comparison.statistics import (
 )
 from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
-from brns.metrics.recorded import read_valid_column_by_generation
+from brns.metrics.recorded import read_valid_rows_by_generation
 from brns.runs.files import RecordError
 from brns.settings import edits
 from brns.settings.edits import CHANGED_SETTINGS
@@ -84,12 +84,12 @@ def unmeasured(monkeypatch):
 def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
     for seed, record in enumerate(records):
         seen, covered = set(), []
-        for points in read_valid_column_by_generation(record, "descriptor"):
+        for points in read_valid_rows_by_generation(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
         expected = np.array(covered)[find_generations_at_fractions(12)]
         assert_array_equal(facts.covered[seed], expected)
-        solved = [rows.any() for rows in read_valid_column_by_generation(record, "solved")]
+        solved = [rows.any() for rows in read_valid_rows_by_generation(record, "solved")]
         first = solved.index(True) if any(solved) else np.nan
         assert_array_equal(facts.first_solved[seed], first)
 
@@ -389,7 +389,7 @@ def test_the_table_counts_a_world_once():
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
     assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"
     repeats = tabled({"arm-loose": 1.1, "arm-looser": 1.1, "car": 1.1})
-    assert repeats.distinct_worlds == ["arm-loose", "car"]
+    assert repeats.worlds_without_repeats == ["arm-loose", "car"]
 
 
 def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():

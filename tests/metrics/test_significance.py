@@ -11,7 +11,7 @@ from brns.metrics.significance import (
     Difference,
     compare_paired,
     compare_shared_seeds,
-    compute_least_p,
+    compute_smallest_possible_p,
     correct_differences_by_holm,
     correct_p_by_holm,
     correct_table_p,
@@ -82,8 +82,8 @@ def test_only_shared_seeds_are_compared_each_with_itself():
 def test_the_least_p_is_reached_and_so_many_seeds_are_enough():
     for seeds in (3, 10):
         p = compare_paired([1.0] * seeds, [0.0] * seeds).p
-        assert p == pytest.approx(compute_least_p(seeds))
-    assert compute_least_p(0) == compute_least_p(1) == 1
+        assert p == pytest.approx(compute_smallest_possible_p(seeds))
+    assert compute_smallest_possible_p(0) == compute_smallest_possible_p(1) == 1
     assert [count_seeds_needed(tests) for tests in (1, 2, 6, 7)] == [6, 7, 8, 9]
     for tests in range(1, 30):
         seeds = count_seeds_needed(tests)

@@ -116,4 +116,4 @@ def test_exact_searches_agree_and_keep_their_entries():
         search_by_brute_force(references, 20, 15), search_by_kd_tree(references, 20, 15), rtol=1e-5
     )
     search = Exact(search_by_kd_tree, references, 20)
-    assert (search.entries, search.bytes) == (480, 480 * 8 * 4)
+    assert (search.entries, search.state_bytes) == (480, 480 * 8 * 4)

@@ -51,9 +51,7 @@ def _count_flat_numbers(space: spaces.Space) -> int | None:
     return None  # of a space of a user's own, too
 
 
-def make_flatten_to_one_dimension(
-    space: spaces.Space, n: int = 1
-) -> Callable[[Any], Float[np.ndarray, " o"]]:
+def make_flattener(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.ndarray, " o"]]:
     """A function that copies an observation, of a Box n at once, as floats, which do not wrap."""
     plain, size = isinstance(space, spaces.Box), n * count_observation_numbers(space)
     dtype = np.result_type(space.dtype, np.float32) if plain else float

@@ -38,7 +38,7 @@ from brns.tasks.gymnasium.numbers import (
     as_real_numbers,
     count_observation_numbers,
     get_flat_bounds,
-    make_flatten_to_one_dimension,
+    make_flattener,
 )
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import Film
@@ -210,7 +210,7 @@ class GymnasiumTask(eqx.Module):
         """Write an episode in each diary; stops at the start and after each step."""
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
         watch = self.watch  # once: a module makes a function anew at each look
-        flat = make_flatten_to_one_dimension(observed)
+        flat = make_flattener(observed)
         discrete = isinstance(acted, spaces.Discrete)
         rows = np.empty((n, count_observation_numbers(observed)))
         batch = None if discrete else batch_space(acted, n)
@@ -251,7 +251,7 @@ class GymnasiumTask(eqx.Module):
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
         worlds = self._get_environment_by_index_or_size(n)
         plain = isinstance(worlds.single_observation_space, spaces.Box)
-        flat = make_flatten_to_one_dimension(worlds.single_observation_space, n if plain else 1)
+        flat = make_flattener(worlds.single_observation_space, n if plain else 1)
 
         diaries, living = [Diary() for _ in range(n)], np.ones(n, bool)
 
