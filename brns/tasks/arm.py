@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from pydantic import PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
@@ -34,7 +35,7 @@ class PlanarArm(eqx.Module):
     Mouret 2018, doi:10.1145/3205455.3205602 (fitness, and lengths that sum to 1).
     """
 
-    joints: int = 7
+    joints: PositiveInt = 7
     """how many joints and links"""
     descriptor: Literal["tip", "joints", "picture"] = "tip"
     """behavior: the tip, the ends of all links, or a picture of 16 x 16 pixels"""

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
-from pydantic import PositiveInt
+from pydantic import NonNegativeFloat, PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
@@ -63,7 +63,7 @@ class AntMaze(eqx.Module):
     """MuJoCo's integrator; RK4 in the published code, at more than three times the cost"""
     frame_skip: PositiveInt = 5
     """physics steps of 0.005 s in a control step; published code"""
-    stuck_distance: float = 0.0
+    stuck_distance: NonNegativeFloat = 0.0
     """metres; an episode ends when the ant stays within a square of
     this side for a whole window; 0 is off"""
     stuck_window: PositiveInt = 100

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from annotated_types import Ge, Le
 from jaxtyping import Array, Bool, Float, Key, UInt
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation
@@ -63,7 +63,7 @@ class DeceptiveMaze(eqx.Module):
     """x, y in world units and heading in radians, in (-pi, pi]"""
     goal: tuple[float, float] = (60.0, 60.0)
     """x, y in world units"""
-    goal_radius: float = 42.0
+    goal_radius: PositiveFloat = 42.0
     """world units; published code"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
     """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall;
@@ -234,8 +234,9 @@ class RoomsMaze(DeceptiveMaze):
     """along a side"""
 
     def __post_init__(self):
+        check_setting_types(self)
         side = PIXEL * PIXELS
-        middle = side / (2 * max(self.rooms, 1))
+        middle = side / (2 * self.rooms)
         self.start = self.start or (middle, side - middle, math.pi / 4)
         self.goal = self.goal or (side - middle, middle)
         super().__post_init__()
