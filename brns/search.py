@@ -309,13 +309,14 @@ class NoveltySearch(eqx.Module):
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]
     ) -> tuple[Float[Array, "n p"], Evaluation, Float[Array, "f p"]]:
         """Founders that live with what the task says of them, and the genotypes of those that
-        failed, in whose places there are mutants of the others.
+        failed, in whose places there are mutants of the others, or the others once more in a
+        program of JAX.
         """
         n, space = self.population_size, self.task.genotype_space
         with explain_task_errors(self.task), search_is_evaluating():
             evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
         lost = [genotype[:0]]
-        while not isinstance(evaluation.failed, Tracer) and np.asarray(evaluation.failed).any():
+        while not is_traced(evaluation.failed) and np.asarray(evaluation.failed).any():
             rows = jnp.flatnonzero(evaluation.failed)
             lost.append(genotype[rows])
             living = genotype[~evaluation.failed]
@@ -334,6 +335,10 @@ class NoveltySearch(eqx.Module):
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
+        if is_traced(evaluation.failed):  # how many mutants they need is not known
+            living = jnp.argsort(evaluation.failed)[jnp.arange(n) % jnp.sum(~evaluation.failed)]
+            rows = jnp.where(evaluation.failed, living, jnp.arange(n))
+            genotype, evaluation = genotype[rows], take_rows(evaluation, rows)
         return genotype, evaluation, jnp.concatenate(lost)
 
     @property

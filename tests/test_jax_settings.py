@@ -60,6 +60,21 @@ def configured(name, value):
         jax.config.update(name, before)
 
 
+@pytest.mark.parametrize("estimator", [brns.VisitCounts(grids=4), brns.ExactRecognition()])
+def test_a_loop_over_batches_is_compiled_whole_in_double_precision_too(estimator):
+    batches = jax.random.uniform(KEY, (3, 5, 2))
+
+    def learn(state, batch):
+        number, descriptors = batch
+        generation = brns.Generation.from_descriptors(descriptors, number)
+        return estimator.update(state, generation, KEY), None
+
+    with jax.enable_x64(True):
+        empty = estimator.init(brns.Box([0.0, 0.0], [1.0, 1.0]), KEY)
+        state, _ = jax.lax.scan(learn, empty, (1 + jnp.arange(3), batches))
+        assert state.seen == 15 and state.seen.dtype == np.int32
+
+
 @pytest.mark.slow
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     with configured("jax_enable_x64", True):

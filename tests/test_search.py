@@ -14,11 +14,20 @@ from files import same
 from numpy.testing import assert_allclose, assert_array_equal
 from searches import Distance
 from searches import search as make
-from worlds import HostIdentity, Identity
+from worlds import HostIdentity, Identity, altered
 
-from brns import ArchiveKNN, Crossover, MixedMutation, PolynomialMutation
+from brns import (
+    ArchiveKNN,
+    BehaviorRecognition,
+    Crossover,
+    GivenFounders,
+    MixedMutation,
+    PlanarArm,
+    PolynomialMutation,
+)
 from brns.core.population import concatenate_populations, make_initial_generation, take_rows
 from brns.runs.seeds import stack_trees
+from brns.search import derive_keys
 
 KEY = jax.random.key(0)
 
@@ -131,6 +140,27 @@ def test_seeds_in_a_batch_equal_seeds_alone():
         assert_array_equal(batch.population.id, expected.population.id)
         for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(expected), strict=True):
             assert_allclose(a, b, rtol=2e-3, atol=1e-3)
+
+
+def test_where_founders_fail_in_a_batch_others_stand_once_more():
+    def fail(evaluation, genotypes, key):
+        return evaluation._replace(failed=genotypes[:, 0] > 0)
+
+    experiment = search(altered(fail, Identity), estimator=BehaviorRecognition())
+    batch = jax.vmap(experiment.init)(jax.random.split(KEY, 2)).population
+    assert (batch.genotype[..., 0] <= 0).all()
+    assert not batch.failed.any() and np.isfinite(batch.novelty).all()
+    for seed, key in enumerate(jax.random.split(KEY, 2)):
+        drawn = experiment.founders(derive_keys(key, 0)[0], 8, experiment.task.genotype_space)
+        living = drawn[drawn[:, 0] <= 0]
+        assert 1 < len(living) < 8
+        assert_array_equal(np.unique(batch.genotype[seed], axis=0), np.unique(living, axis=0))
+
+
+def test_given_founders_begin_a_compiled_loop():
+    experiment = search(PlanarArm(2), founders=GivenFounders(np.full((8, 2), 0.25)))
+    compiled = jax.jit(lambda key: experiment.init(key))(KEY)
+    assert_array_equal(compiled.population.genotype, experiment.init(KEY).population.genotype)
 
 
 def test_a_host_task_gives_what_a_traceable_one_gives(run):

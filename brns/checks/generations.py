@@ -17,6 +17,7 @@ from brns.core import Box, Generation, Mutation, NoveltyEstimator, Population, S
 from brns.core.box import FARTHEST, is_within_numeric_range
 from brns.core.evaluation import check_shape, name_function_or_class
 from brns.core.population import flatten_by_name
+from brns.jit import is_traced
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
 SKIP = (
@@ -65,7 +66,7 @@ def check_genotypes_in_box(
     source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box
 ) -> None:
     """Refuse genotypes outside the genotype space, and what is no number, unless it is traced."""
-    if isinstance(genotypes, Tracer):
+    if is_traced((genotypes, space)):
         return
     rows = np.asarray(genotypes)
     low, high = np.asarray(space.low), np.asarray(space.high)

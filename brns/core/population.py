@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from brns.core.box import as_array_and_check_real
@@ -102,7 +103,7 @@ class Generation(NamedTuple):
     __repr__ = format_types_and_shapes
 
     @classmethod
-    def from_descriptors(cls, descriptors: Any, number: int) -> "Generation":
+    def from_descriptors(cls, descriptors: Any, number: Any) -> "Generation":
         """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
 
         They become the offspring and the survivors. Ids go on from batch to batch where all have n
@@ -118,7 +119,7 @@ class Generation(NamedTuple):
         Raises:
             ValueError: for a number below 1 or descriptors of another shape.
         """
-        if number < 1:
+        if not isinstance(number, Tracer) and number < 1:
             raise ValueError(
                 f"a generation from descriptors needs a batch's number from 1 on; got {number}"
             )

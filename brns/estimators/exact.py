@@ -138,7 +138,7 @@ class ExactRecognition(eqx.Module):
         rows, new = self._project_features_and_mask_new(state, everyone)
         return state._replace(
             root=update_inverse_root(state.root, rows, self.regularization),
-            seen=state.seen + jnp.sum(new),
+            seen=state.seen + jnp.sum(new, dtype=jnp.int32),
             newest=jnp.max(generation.offspring.born),
         )
 

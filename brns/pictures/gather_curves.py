@@ -82,7 +82,7 @@ class Curves(NamedTuple):
         for line in self.series:
             columns = {self.column: line.label, "seed": np.array(line.seeds)[:, None]}
             at = {"generation": line.generations, "evaluations": line.evaluations}
-            rows += to_rows({**columns, **at, "value": line.values})
+            rows += to_rows({**columns, **at, "quantity": self.quantity, "value": line.values})
         return rows
 
 
@@ -169,8 +169,8 @@ class Bars(NamedTuple):
         rows = []
         for label, seeds, values in zip(self.labels, self.seeds, self.values, strict=True):
             seed = np.array(seeds)[:, None]
-            columns = {"method": label, "seed": seed, "term": self.terms, "value": values}
-            rows += to_rows(columns)
+            columns = {"method": label, "seed": seed, "term": self.terms}
+            rows += to_rows({**columns, "quantity": self.quantity, "value": values})
         return rows
 
 

@@ -184,6 +184,23 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     assert [line.get_label() for line in figure.axes[0].lines] == told
 
 
+def test_a_long_name_is_cut_unless_another_is_cut_alike(archived):
+    capacities = [8, 9]
+    others = []
+    for capacity in capacities:
+        other = Record(archived[0].path)
+        other.experiment = {**other.experiment, "seed": capacity}
+        other.metadata.changed = {f"estimator.{'x' * 60}": capacity}
+        others.append(other)
+    whole = [f"archive, {'x' * 60}={capacity}" for capacity in capacities]
+    assert list(pictures.group_by_method(others)) == whole
+    (row, *_) = pictures.data("coverage", others)
+    assert row["method"] == whole[0] and row["quantity"] == "share of 6 × 6 cells, survivors"
+    cut = [f"archive, {'x' * 50}…"]
+    assert list(pictures.group_by_method(others[1])) == cut
+    assert [pictures.label_method(others[1])] == cut
+
+
 def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
     no_runs = r"such as brns\.records\(path\); got 'runs/one'"
     refused = [
