@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from annotated_types import Ge
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, UInt32
 from pydantic import PositiveInt
 

@@ -72,7 +72,8 @@ def test_a_loop_over_batches_is_compiled_whole_in_double_precision_too(estimator
     with jax.enable_x64(True):
         empty = estimator.init(brns.Box([0.0, 0.0], [1.0, 1.0]), KEY)
         state, _ = jax.lax.scan(learn, empty, (1 + jnp.arange(3), batches))
-        assert state.seen == 15 and state.seen.dtype == np.int32
+        assert state.seen == 15
+        assert state.seen.dtype == np.int32
 
 
 @pytest.mark.slow

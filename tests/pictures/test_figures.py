@@ -195,7 +195,8 @@ def test_a_long_name_is_cut_unless_another_is_cut_alike(archived):
     whole = [f"archive, {'x' * 60}={capacity}" for capacity in capacities]
     assert list(pictures.group_by_method(others)) == whole
     (row, *_) = pictures.data("coverage", others)
-    assert row["method"] == whole[0] and row["quantity"] == "share of 6 × 6 cells, survivors"
+    assert row["method"] == whole[0]
+    assert row["quantity"] == "share of 6 × 6 cells, survivors"
     cut = [f"archive, {'x' * 50}…"]
     assert list(pictures.group_by_method(others[1])) == cut
     assert [pictures.label_method(others[1])] == cut
