@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Key
 
+from brns.checks.parts import check_part
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import as_evaluation
 
@@ -17,6 +18,9 @@ class Wrapper(eqx.Module):
 
     task: Task
     """what is evaluated"""
+
+    def __check_init__(self):
+        check_part("task", self.task, Task)
 
     @property
     def genotype_space(self) -> Box:

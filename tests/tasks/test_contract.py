@@ -54,6 +54,7 @@ def test_worlds_are_rebuilt_from_little(task):
         (lambda: DeceptiveMaze(steps=60, positions=7), "a divisor of the maze's 60 steps"),
         (lambda: Sharded(DeceptiveMaze(), devices=1000), "devices must be 1 to"),
         (lambda: Sharded(Chunked(DeceptiveMaze())), "Processes"),
+        (lambda: Chunked(PlanarArm), r"write PlanarArm\(...\); got the class"),
     ],
 )
 def test_what_makes_no_world_is_refused(make, message):
