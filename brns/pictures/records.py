@@ -91,7 +91,7 @@ def group_by_method(records: Runs) -> dict[str, list[Record]]:
             both = f"{group[record.seed].path} and {record.path}"
             raise ValueError(f"{both} are the same seed of the same experiment; give one of them")
         group[record.seed] = record
-    methods = [[group[seed] for seed in sorted(group)] for group in groups.values()]
+    methods = [list(dict(sorted(group.items())).values()) for group in groups.values()]
     labels = [label_method(seeds[0]) for seeds in methods]
     by_label = {}
     for label, seeds in zip(labels, methods, strict=True):
