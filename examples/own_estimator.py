@@ -14,8 +14,9 @@ class DistanceToMean(eqx.Module):
         return jnp.linalg.norm(descriptors - state["sum"] / jnp.maximum(state["count"], 1), axis=1)
 
     def update(self, state, generation, key):
-        seen = generation.offspring.descriptor
-        return {"sum": state["sum"] + seen.sum(axis=0), "count": state["count"] + seen.shape[0]}
+        seen = ~generation.offspring.failed[:, None]
+        total = jnp.sum(generation.offspring.descriptor, axis=0, where=seen)
+        return {"sum": state["sum"] + total, "count": state["count"] + seen.sum()}
 
 
 if __name__ == "__main__":

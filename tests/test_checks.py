@@ -68,6 +68,7 @@ TASKS = [
     (moved(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), OTHERS),  # of the row before
     (moved(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), OTHERS),
     (moved(lambda d, g: d * len(d) / 20), OTHERS),
+    (altered(lambda e, g, k: e._replace(fitness=e.fitness - g[:, 0].min())), OTHERS),
     (altered(lambda e, g, key: e._replace(solved=np.arange(len(g)) == 3)), OTHERS),
     (altered(lambda *_: next(iter(()))), r"Altered.evaluate raised StopIteration\(\)"),
     (altered(lambda e, g, k: e, behavior_space=(0, 1)), r"Box; got \(0, 1\)"),

@@ -393,6 +393,11 @@ def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
             check_recordable(kind(value), "task")
 
 
+def test_of_two_long_lists_the_change_tells_the_end():
+    told = format_diff({"seeds": ([*range(12)], [*range(14)])})
+    assert told == f"seeds was {[*range(12)]} and is {[*range(14)]}"
+
+
 def test_of_a_part_that_is_another_the_change_tells_what_it_has():
     before = {"mutate": part_to_json(brns.MixedMutation()), "size": 3}
     after = {"mutate": part_to_json(brns.PolynomialMutation(rate=0.2)), "size": 4}

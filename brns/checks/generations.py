@@ -22,7 +22,7 @@ from brns.jit import is_traced
 SAFE = "Nothing of this was saved; what was saved before is safe"
 SKIP = (
     "To go on without individuals that fail: brns.Chunked(task, chunk=None, failures=0.1), with "
-    "workers brns.Processes(task, failures=0.1), on the command line --failures 0.1; or the task "
+    "workers brns.Processes(task, failures=0.1), in brns run --failures 0.1; or the task "
     "says which failed, in Evaluation.failed"
 )
 READ_ONLY = (

@@ -167,13 +167,12 @@ def _make_batch_variants(
     order = np.random.default_rng(0).permutation(n)
     moved = np.empty(n, int)
     moved[order] = np.roll(order, 1)  # one cycle through all rows: every one gets another place
-    fixed = rows % 2 == 0
-    beside = jnp.where(fixed[:, None], genotypes, task.genotype_space.uniform(jax.random.key(1), n))
-    return [
-        ("in another order", genotypes[moved], moved),
-        ("beside other genotypes", beside, np.where(fixed, rows, -1)),
-        *((f"in a batch of {size}", genotypes[:size], rows[:size]) for size in sizes),
-    ]
+    others = task.genotype_space.uniform(jax.random.key(1), n)
+    variants = [("in another order", genotypes[moved], moved)]
+    for fixed in (rows % 2 == 0, rows % 2 == 1):
+        beside = jnp.where(fixed[:, None], genotypes, others)
+        variants.append(("beside other genotypes", beside, np.where(fixed, rows, -1)))
+    return variants + [(f"in a batch of {size}", genotypes[:size], rows[:size]) for size in sizes]
 
 
 def _describe_evaluation_differences(a: Evaluation, b: Evaluation, box: Box) -> str:

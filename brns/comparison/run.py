@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock
@@ -302,6 +303,8 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
         ignore_side_effects(job.code.texts, after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
+    if job.peer is not None:
+        provenance["versions"] |= {"ribs": version("ribs")}
     content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
     if job.code.texts:
         content["code"] = job.code.texts

@@ -85,9 +85,10 @@ def paint_costs_by_dimension(costs: Costs, ax: Axes) -> None:
     """Draw times by dimension, on logarithmic axes."""
     ax.set_facecolor("white")
     looks = choose_looks(costs.labels)
-    for label, ms in zip(costs.labels, costs.ms, strict=True):
+    names = style.cut_labels(costs.labels)
+    for name, label, ms in zip(names, costs.labels, costs.ms, strict=True):
         look = style.make_line_style(looks[label], style.compute_size_factor(ax))
-        ax.plot(costs.dimensions, ms, label=label, **look)
+        ax.plot(costs.dimensions, ms, label=name, **look)
     ax.set_xscale("log", base=2)
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
     half = INDIVIDUALS // 2
@@ -107,10 +108,10 @@ def _make_y_axis_logarithmic(ax: Axes) -> None:
 
 
 def append_unequal_seed_counts(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:
-    """Labels, with their numbers of seeds where these differ."""
+    """Labels for a legend, with their numbers of seeds where these differ."""
     if len(set(numbers)) == 1:
-        return list(labels)
+        return style.cut_labels(labels)
     counted = []
-    for label, number in zip(labels, numbers, strict=True):
+    for label, number in zip(style.cut_labels(labels), numbers, strict=True):
         counted.append(f"{label} ({number} {'seeds' if number > 1 else 'seed'})")
     return counted

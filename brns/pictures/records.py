@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,17 +24,14 @@ from brns.tasks.chunked import unwrap_task
 from brns.tasks.scene import Drawable, Scene, make_plain_scene
 
 RANDOM = "random search"
-LONGEST = 60
-"""letters of a label"""
 Runs = Record | Sequence[Record]
 
 
-def label_method(record: Record, longest: int = LONGEST) -> str:
+def label_method(record: Record) -> str:
     """A run's method as the command line calls it.
 
     Args:
         record: the run.
-        longest: letters of the label, which is cut where it has more.
 
     Returns:
         Its estimator, and the settings that were changed.
@@ -45,8 +41,7 @@ def label_method(record: Record, longest: int = LONGEST) -> str:
     changed = record.metadata.changed
     others = {name: value for name, value in changed.items() if not name.startswith("task.")}
     label = f"{record.metadata.estimator}, {format_changed_settings(others)}".rstrip(", ")
-    label = label.replace("estimator.", "")
-    return label if len(label) <= longest else f"{label[: longest - 1]}…"
+    return label.replace("estimator.", "")
 
 
 def list_runs(records: Runs) -> list[Record]:
@@ -69,8 +64,7 @@ def group_by_method(records: Runs) -> dict[str, list[Record]]:
         records: a run or runs.
 
     Returns:
-        The runs of one experiment by its label, the seeds in order. Labels that would be the same
-        are not cut.
+        The runs of one experiment by its label, the seeds in order.
 
     Raises:
         ValueError: for no run, runs of different tasks, and the same run given twice.
@@ -91,11 +85,10 @@ def group_by_method(records: Runs) -> dict[str, list[Record]]:
             both = f"{group[record.seed].path} and {record.path}"
             raise ValueError(f"{both} are the same seed of the same experiment; give one of them")
         group[record.seed] = record
-    methods = [list(dict(sorted(group.items())).values()) for group in groups.values()]
-    labels = [label_method(seeds[0]) for seeds in methods]
     by_label = {}
-    for label, seeds in zip(labels, methods, strict=True):
-        label = label if labels.count(label) == 1 else label_method(seeds[0], sys.maxsize)
+    for group in groups.values():
+        seeds = [group[seed] for seed in sorted(group)]
+        label = label_method(seeds[0])
         label = f"{label} ({len(by_label) + 1})" if label in by_label else label
         by_label[label] = seeds
     return by_label

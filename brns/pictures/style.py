@@ -5,7 +5,7 @@ import contextlib
 import io
 import os
 import textwrap
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -57,6 +57,8 @@ STYLE: Any = {
 }
 PANEL = 5.4
 """inches of a panel on the screen"""
+LONGEST = 60
+"""letters of a label in a legend"""
 WIDTHS = {"column": 3.5, "page": 7.2}
 """inches of one and of two columns, as in Nature and in PNAS; ACM's and IEEE's columns are 0.2
 narrower"""
@@ -158,6 +160,13 @@ def add_colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1)
     return bar
+
+
+def cut_labels(labels: Sequence[str]) -> list[str]:
+    """Labels of at most `LONGEST` letters, but for those that would be cut alike."""
+    cut = [label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…" for label in labels]
+    pairs = zip(labels, cut, strict=True)
+    return [short if cut.count(short) == 1 else label for label, short in pairs]
 
 
 def prepend_to_title(ax: Axes, text: str) -> None:

@@ -67,7 +67,8 @@ def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
     texts = []
     for name, (old, new) in changed.items():
         if name in classes or not name.startswith(replaced):
-            texts.append(f"{name} was {SHORT.repr(old)} and is {SHORT.repr(new)}")
+            show = SHORT.repr if SHORT.repr(old) != SHORT.repr(new) else "{!r:.1000}".format
+            texts.append(f"{name} was {show(old)} and is {show(new)}")
         elif new is not None:
             texts.append(f"{name} is {SHORT.repr(new)}")
     return "; ".join(texts[:5])

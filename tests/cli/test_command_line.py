@@ -204,7 +204,11 @@ def test_figure_movie_and_show(folder, monkeypatch):
     monkeypatch.setattr("brns.pictures.movie.MOST_FRAMES", 2)
     call("figure", "3b", RUN, "--out", "3b.png", "--data", "3b.csv", folder=folder)
     assert (folder / "3b.png").stat().st_size > 5000
-    assert (folder / "3b.csv").read_text().startswith("method,seed,generation,evaluations,value\n")
+    assert (
+        (folder / "3b.csv")
+        .read_text()
+        .startswith("method,seed,generation,evaluations,quantity,value\n")
+    )
     options = ("--width", "column", "--over", "evaluations", "--cells", "5,4", "--out", "c.pdf")
     call("figure", "coverage", RUN, *options, folder=folder)
     wrong = call("figure", "coverage", RUN, "--cells", "5x4", folder=folder, status=2)

@@ -1,6 +1,7 @@
 """Methods of pyribs in comparisons: against its own loops, beside ours, and without pyribs."""
 
 import sys
+from importlib import metadata
 
 import jax
 import numpy as np
@@ -148,6 +149,8 @@ def test_what_a_peer_does_not_know_is_left_empty(compared):
     page = compared.out.with_suffix(".md").read_text()
     assert "nan" not in page
     assert "pyribs' methods have none" in page
+    (line,) = [line for line in page.splitlines() if line.startswith("- Runs: MAP-Elites")]
+    assert f"ribs {metadata.version('ribs')}" in line
 
 
 def test_operators_are_for_estimators_alone():

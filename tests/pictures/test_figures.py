@@ -14,7 +14,7 @@ from brns.metrics import coverage, cycling, dynamics, recorded, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures import draw
 from brns.pictures.gather_curves import ELITES
-from brns.pictures.style import SOLVED
+from brns.pictures.style import SOLVED, cut_labels
 
 GENERATIONS = 6
 
@@ -57,7 +57,7 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     line = ax.lines[0]
     assert_array_equal(line.get_xdata(), generations)
     assert_allclose(line.get_ydata(), middle)
-    assert line.get_label() == pictures.label_method(near[0])
+    assert [line.get_label()] == cut_labels([pictures.label_method(near[0])])
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
@@ -181,10 +181,10 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     assert list(pictures.group_by_method([*archived, other])) == told
     figure = draw("age", [archived[0], other])
     figure.canvas.draw()  # A setting is not read as mathematics.
-    assert [line.get_label() for line in figure.axes[0].lines] == told
+    assert [line.get_label() for line in figure.axes[0].lines] == cut_labels(told)
 
 
-def test_a_long_name_is_cut_unless_another_is_cut_alike(archived):
+def test_a_long_name_is_cut_in_a_legend_unless_another_is_cut_alike(archived):
     capacities = [8, 9]
     others = []
     for capacity in capacities:
@@ -197,9 +197,12 @@ def test_a_long_name_is_cut_unless_another_is_cut_alike(archived):
     (row, *_) = pictures.data("coverage", others)
     assert row["method"] == whole[0]
     assert row["quantity"] == "share of 6 × 6 cells, survivors"
-    cut = [f"archive, {'x' * 50}…"]
-    assert list(pictures.group_by_method(others[1])) == cut
-    assert [pictures.label_method(others[1])] == cut
+    (row, *_) = pictures.data("coverage", others[1])
+    assert row["method"] == whole[1]
+    legends = whole, [f"archive, {'x' * 50}…"]
+    for runs, legend in zip((others, others[1]), legends, strict=True):
+        lines = draw("coverage", runs).axes[0].lines
+        assert [line.get_label() for line in lines] == legend
 
 
 def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
