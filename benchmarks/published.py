@@ -131,8 +131,8 @@ strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. Th
 
 *Earlier mixture*: the default until commit 165700b80d52. It had no differential evolution, its
 crossover mutated, and its smaller line had a step of its own. Credit went to the operators of
-offspring that survived, not of the most novel tenth; so it did in runs *without crossover* and of
-the *differential mixture* until then.
+offspring that survived, not of the most novel tenth; so it did in runs of the *differential
+mixture* until then, and in those *without crossover* whose genes are in order.
 
 *Made by* is the number of the commit, versions and machine, listed below. A row with two numbers
 has seeds of both; the two differ in no setting, and draw other grids.
