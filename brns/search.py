@@ -174,8 +174,8 @@ class NoveltySearch(eqx.Module):
             return self.init_with_failures(key)[0]
 
     def init_with_failures(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
-        """Generation 0, and the genotypes of founders that failed:
-        mutants of the others stand in their places.
+        """Generation 0, and the genotypes of founders that failed: mutants of the others stand in
+        their places; where `init` is part of a program of JAX, the others once more.
 
         Args:
             key: the run's key.
@@ -314,8 +314,12 @@ class NoveltySearch(eqx.Module):
         n, space = self.population_size, self.task.genotype_space
         with explain_task_errors(self.task), search_is_evaluating():
             evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
+        if is_traced(evaluation.failed):  # how many mutants they need is not known
+            living = jnp.argsort(evaluation.failed)[jnp.arange(n) % jnp.sum(~evaluation.failed)]
+            rows = jnp.where(evaluation.failed, living, jnp.arange(n))
+            return genotype[rows], take_rows(evaluation, rows), genotype[:0]
         lost = [genotype[:0]]
-        while not is_traced(evaluation.failed) and np.asarray(evaluation.failed).any():
+        while np.asarray(evaluation.failed).any():
             rows = jnp.flatnonzero(evaluation.failed)
             lost.append(genotype[rows])
             living = genotype[~evaluation.failed]
@@ -334,10 +338,6 @@ class NoveltySearch(eqx.Module):
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
-        if is_traced(evaluation.failed):  # how many mutants they need is not known
-            living = jnp.argsort(evaluation.failed)[jnp.arange(n) % jnp.sum(~evaluation.failed)]
-            rows = jnp.where(evaluation.failed, living, jnp.arange(n))
-            genotype, evaluation = genotype[rows], take_rows(evaluation, rows)
         return genotype, evaluation, jnp.concatenate(lost)
 
     @property

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import ArrayLike, Float, PyTree
 
 from brns.checks.parts import JAX_ERRORS
@@ -108,7 +107,7 @@ def check_row_numbers(name: str, part: Any, rows: Any, size: int) -> None:
 
 def check_survivors_distinct(select: Selection, survivors: Population) -> None:
     """Refuse survivors of whom one lives on twice; traced ones are not looked at."""
-    if isinstance(survivors.id, Tracer):
+    if is_traced(survivors.id):
         return
     ids, times = np.unique(np.asarray(survivors.id), return_counts=True)
     if (times > 1).any():

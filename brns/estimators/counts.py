@@ -30,7 +30,7 @@ FEW = 4  # dimensions; in more, some of the grids have cones as cells
 MANY = 6.0  # directions in which founders spread; in more, more of the grids have cones
 CONES, MORE_CONES = 1 / 8, 1 / 2  # shares of the grids
 DIRECTIONS = 256  # random directions at most, which the grids share
-FULL = 128  # coordinates that a direction has at most, in more than DIRECTIONS dimensions
+MOST_COORDINATES = 128  # of a direction, in more than DIRECTIONS dimensions
 UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
 FURTHEST = 4.0  # half boxes from the center; what lies further counts there
 BOX, FOUNDERS, BOTH = 0, 1, 2  # whose spread the sizes of a grid's cells are for, in turns
@@ -430,7 +430,7 @@ def _draw_integer_directions(key: Key[Array, ""], d: int) -> Int16[Array, "block
         normal = jax.random.normal(key, (DIRECTIONS // d, d, d), jnp.float32)
         direction = jnp.concatenate(jnp.linalg.qr(normal)[0], axis=1)[None]
     else:
-        blocks = min(1 << (-(-d // FULL) - 1).bit_length(), DIRECTIONS)
+        blocks = min(1 << (-(-d // MOST_COORDINATES) - 1).bit_length(), DIRECTIONS)
         shape = blocks, -(-d // blocks), DIRECTIONS // blocks
         exists = d > np.arange(blocks * shape[1]).reshape(shape[1], blocks).T
         direction = jax.random.normal(key, shape, jnp.float32) * exists[:, :, None]
