@@ -45,7 +45,8 @@ def compare(
 ) -> None:
     """Compare methods in worlds of the suite, or in your own.
 
-    Ends with a table, a picture and a page. The same command resumes an interrupted comparison.
+    Ends with a table, a picture and a page. The same command resumes an interrupted comparison;
+    with more seeds, methods or worlds it runs only these.
     """
     names = estimator or list(dict.fromkeys(["archive", *parts("estimator", "preset")]))
     for name in (*names, *worlds):

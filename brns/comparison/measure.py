@@ -45,8 +45,9 @@ class MethodResult(NamedTuple):
     kappa: Float[np.ndarray, " s"]
     """the share of later kept generations in which what was visited became novel again,
     by 1 % of what it was"""
-    milliseconds: float
-    """of wall time on a core, for one generation of one seed, without what is compiled first"""
+    milliseconds: Float[np.ndarray, " s"]
+    """of wall time on a core, for one generation of one seed, without what is compiled first: the
+    mean over the seeds that ran together"""
 
     def get_covered_at(self, fraction: float) -> Float[np.ndarray, " s"]:
         """The cells covered by each seed after a fraction of the run, one of POINTS."""
@@ -100,7 +101,7 @@ def run_method(
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
     # Those after which Q was computed took longer.
     spent = [time for number, time in enumerate(np.diff(times), 1) if number not in when]
-    milliseconds = 1000 * float(np.median(spent)) if spent else np.nan
+    milliseconds = 1000 * np.median(spent) * batches / len(seeds) if spent else np.nan
     pairs = [(np.nan, np.nan) if peer else _compute_mean_eta_and_kappa_share(each) for each in q]
     eta, kappa = np.array(pairs).T
     return MethodResult(
@@ -108,7 +109,7 @@ def run_method(
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,
-        milliseconds=milliseconds * batches / len(seeds),
+        milliseconds=np.full(len(seeds), milliseconds),
     )
 
 

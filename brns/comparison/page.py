@@ -83,7 +83,7 @@ def format_page(comparison: Comparison, folder: str) -> str:
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
         "may have run side by side, or the machine had other work: a rough measure, by which "
         "only methods of one commit (below) and one row are compared.",
-        _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds)),
+        _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds.mean())),
         "## What was compared",
         _format_world_table(comparison),
         format_command_and_provenance(f"{len(comparison.seeds)} seeds.", comparison.provenance),

@@ -53,8 +53,22 @@ class _Job(NamedTuple):
     """in the search's place"""
     path: Path
     settings: dict[str, Any]
-    """all that decides what it finds, but for the user's code"""
+    """all that decides what it finds, but for seeds and the user's code"""
     code: UserCode
+
+
+class _Batch(NamedTuple):
+    """What a method's file says of the seeds that ran together."""
+
+    seeds: list[int]
+    settings: dict[str, Any]
+    made: dict[str, Any]
+    """the provenance"""
+    facts: MethodResult
+    code: Mapping[str, str]
+    """of the user's, by name"""
+    changing: list[str]
+    """settings and code that evaluations changed"""
 
 
 def compare(
@@ -76,7 +90,7 @@ def compare(
     does. Methods of pyribs have the same founders and as many evaluations.
 
     `out` gets a file for each world and method when it is done: a second call continues a stopped
-    one, and can add worlds and methods. At the end it gets runs.csv, with all numbers, and
+    one, and can add worlds, methods and seeds. At the end it gets runs.csv, with all numbers, and
     comparison.png; the page is OUT.md. After Ctrl-C jobs end at their next generation, and their
     numbers are lost. Results of your own code before you edited it are refused.
 
@@ -113,25 +127,22 @@ def compare(
     worlds, out = _resolve_worlds(what, generations, cells), expand_home(out)
     page.resolve_page_path(out)
     methods = _make_methods(estimators, mutations or {"": None})
-    jobs = _make_jobs(what, worlds, methods, seeds, out)
+    jobs = _make_jobs(what, worlds, methods, out)
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and statistics.explain_too_few_seeds(len(seeds), tests):
         LOG.warning("%s", few)
     for job in jobs:
         discard_compiled_if_edited(job.code)
-    _run_missing_jobs(jobs, workers, progress)
+    _run_missing_jobs(jobs, seeds, workers, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
-    made = []
-    for job in jobs:
-        results[job.world.name][job.method], provenance = _read_result_and_provenance(job)
-        made.append((job, provenance))
     answers = []
-    for method in dict.fromkeys(job.method for job in jobs):
-        its = [(job.world.name, provenance) for job, provenance in made if job.method == method]
-        every = [provenance for _, provenance in its]
-        usual = max(every, key=every.count)
-        for name, provenance in its:
-            answers.append((method if provenance == usual else f"{method} in {name}", provenance))
+    for job in jobs:
+        batches = [each for each in _read_batches(job) if not set(seeds).isdisjoint(each.seeds)]
+        results[job.world.name][job.method] = _select_seeds(batches, seeds)
+        for batch in batches:
+            shared = len(set(seeds) & set(batch.seeds))
+            some = "" if shared == len(seeds) else f", {shared} of {len(seeds)} seeds"
+            answers.append((job.method, f" in {job.world.name}{some}", batch.made))
     reference = jobs[0].method
     comparison = Comparison(
         worlds={each.name: each for each in worlds},
@@ -140,11 +151,23 @@ def compare(
         reference=reference,
         out=out,
         mutation=_describe_mutations(jobs, mutations or {}),
-        provenance=group_by_provenance(answers),
+        provenance=group_by_provenance(_name_makers(answers)),
         verdicts=statistics.compare_to_reference_by_world(results, reference),
     )
     page.write_page_figure_and_csv(comparison)
     return comparison
+
+
+def _name_makers(
+    answers: Sequence[tuple[str, str, dict[str, Any]]],
+) -> list[tuple[str, dict[str, Any]]]:
+    """The provenance of each method; what differs from its most frequent one says where."""
+    named = []
+    for method, where, provenance in answers:
+        every = [other for name, _, other in answers if name == method]
+        usual = max(every, key=every.count)
+        named.append((method if provenance == usual else f"{method}{where}", provenance))
+    return named
 
 
 def _describe_mutations(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
@@ -218,7 +241,7 @@ def _make_methods(
 
 
 def _make_jobs(
-    what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path
+    what: Any, worlds: Sequence[World], methods: dict[str, _Method], out: Path
 ) -> list[_Job]:
     jobs: dict[Path, _Job] = {}
     for each in worlds:
@@ -229,8 +252,8 @@ def _make_jobs(
         for name, (estimator, mutation, peer) in methods.items():
             parts = {"estimator": estimator, "mutate": mutation or base.mutate}
             search = dataclasses.replace(base, **parts, **sizes)
-            settings = {"search": part_to_json(search), "seeds": seeds}
-            settings |= {"generations": each.generations, "cells": cells}
+            settings = {"search": part_to_json(search), "generations": each.generations}
+            settings["cells"] = cells
             if peer is not None:
                 settings["peer"] = part_to_json(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
@@ -243,15 +266,17 @@ def _make_jobs(
     return list(jobs.values())
 
 
-def _run_missing_jobs(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
-    """Make the file of each job that has none."""
+def _run_missing_jobs(jobs: Sequence[_Job], seeds: list[int], workers: int, progress: bool) -> None:
+    """Run each job with the seeds that its file does not hold."""
+    missing = []
     for job in jobs:
-        if job.path.exists():
-            _read_result_and_provenance(job)  # refuses other settings before work begins
+        known = {seed for batch in _read_batches(job) for seed in batch.seeds}
+        if unknown := [seed for seed in seeds if seed not in known]:
+            missing.append((job, unknown))
         job.path.parent.mkdir(parents=True, exist_ok=True)  # or fails before work begins
     stop, host_lock = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
-    begun = [pool.submit(_run_job, job, stop, host_lock) for job in jobs if not job.path.exists()]
+    begun = [pool.submit(_run_job, *each, stop, host_lock) for each in missing]
     try:
         for future in show_progress_of(as_completed(begun), "comparing", len(begun), progress):
             future.result()
@@ -260,28 +285,41 @@ def _run_missing_jobs(jobs: Sequence[_Job], workers: int, progress: bool) -> Non
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _read_result_and_provenance(job: _Job) -> tuple[MethodResult, dict[str, Any]]:
+def _read_batches(job: _Job) -> list[_Batch]:
+    """What the file of a job holds, if there is one; a `RecordError` where it is of another job."""
     try:
-        stored = json.loads(job.path.read_bytes())
-        facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
-        settings, provenance = stored["settings"], stored["made"]
-        result = MethodResult(milliseconds=float(facts.pop("milliseconds")), **facts)
-    except (ValueError, TypeError, KeyError) as error:
+        stored = json.loads(job.path.read_bytes()) if job.path.exists() else []
+        batches = [_parse_batch(each) for each in stored]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         advice = "remove it to have it made anew"
         raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
-    ignored = [*stored.get("changing", ()), *_list_changed_settings(job)]
-    if other := find_differences(settings, job.settings, ignored):
-        raise RecordError(
-            f"{job.path} was made with other settings: {format_diff(other)}. Take another folder, "
-            "or the settings that made it"
-        )
-    if edited := diff_code_by_name(stored.get("code", job.code.texts), job.code, ignored):
-        raise RecordError(
-            f"{job.path} was made by other code of yours. What was edited:\n"
-            f"{format_edits(edited, job.code)}\n"
-            "Take another folder, or remove the file to have it made anew"
-        )
-    return result, provenance
+    for batch in batches:
+        ignored = [*batch.changing, *_list_changed_settings(job)]
+        if other := find_differences(batch.settings, job.settings, ignored):
+            raise RecordError(
+                f"{job.path} was made with other settings: {format_diff(other)}. Take another "
+                "folder, or the settings that made it"
+            )
+        if edited := diff_code_by_name(batch.code, job.code, ignored):
+            raise RecordError(
+                f"{job.path} was made by other code of yours. What was edited:\n"
+                f"{format_edits(edited, job.code)}\n"
+                "Take another folder, or remove the file to have it made anew"
+            )
+    return batches
+
+
+def _parse_batch(stored: Mapping[str, Any]) -> _Batch:
+    facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
+    return _Batch(**stored | {"facts": MethodResult(**facts)})
+
+
+def _select_seeds(batches: Sequence[_Batch], seeds: Sequence[int]) -> MethodResult:
+    """The result of these seeds, row by row."""
+    known = [seed for batch in batches for seed in batch.seeds]
+    rows = [known.index(seed) for seed in seeds]
+    columns = zip(*(batch.facts for batch in batches), strict=True)
+    return MethodResult(*(np.concatenate(column)[rows] for column in columns))
 
 
 def _list_changed_settings(job: _Job) -> list[str]:
@@ -290,12 +328,12 @@ def _list_changed_settings(job: _Job) -> list[str]:
     return [f"search.{name}" for name in names]
 
 
-def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
+def _run_job(job: _Job, seeds: list[int], stop: Event, host_lock: Lock) -> None:
     # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else host_lock:
         try:
-            result = run_method(job.search, job.world, job.settings["seeds"], stop, job.peer)
+            result = run_method(job.search, job.world, seeds, stop, job.peer)
         except Exception as error:
             error.add_note(f"This was {job.method} in {job.world.name}")
             raise
@@ -305,11 +343,11 @@ def _run_job(job: _Job, stop: Event, host_lock: Lock) -> None:
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     if job.peer is not None:
         provenance["versions"] |= {"ribs": version("ribs")}
-    content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
-    if job.code.texts:
-        content["code"] = job.code.texts
-        content["changing"] = [*_list_changed_settings(job), *list_evaluation_side_effects(after)]
-    write_bytes(job.path, _to_json(content))
+    changing = [*_list_changed_settings(job), *list_evaluation_side_effects(after)]
+    batch = _Batch(seeds, job.settings, provenance, result, job.code.texts, changing)
+    batches = [*_read_batches(job), batch]
+    stored = [each._asdict() | {"facts": each.facts._asdict()} for each in batches]
+    write_bytes(job.path, _to_json(stored))
 
 
 def _to_json(content: Any) -> bytes:

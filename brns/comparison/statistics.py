@@ -127,9 +127,8 @@ class Comparison(NamedTuple):
         for world, methods in self.results.items():
             for method, facts in methods.items():
                 measures = dict(zip(names, facts.covered.T, strict=True))
-                for name in ("first_solved", "eta", "kappa"):
+                for name in ("first_solved", "eta", "kappa", "milliseconds"):
                     measures[name] = getattr(facts, name)
-                measures["milliseconds"] = np.full(len(self.seeds), facts.milliseconds)
                 about = {"world": world, "method": method}
                 for name, values in measures.items():
                     for seed, value in zip(self.seeds, values, strict=True):

@@ -1,6 +1,7 @@
 """Comparisons: facts against a record, statistics by hand, and the page."""
 
 import os
+import shutil
 import time
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -119,6 +120,30 @@ def test_a_second_call_goes_on_to_the_same_numbers(compared):
             assert_array_equal(getattr(other, column), getattr(one, column))
 
 
+def test_seeds_can_be_added_and_left_out(compared, tmp_path, monkeypatch):
+    shutil.copytree(compared.out, tmp_path / "more")
+    ran = []
+
+    def run(search, world, seeds, stop, peer):
+        ran.append(seeds)
+        return run_method(search, world, seeds, stop, peer)
+
+    monkeypatch.setattr("brns.comparison.run.run_method", run)
+    monkeypatch.setattr("brns.comparison.run.collect_provenance", lambda: {"commit": "later"})
+    more = again(compared, seeds=3, out=tmp_path / "more")
+    assert ran == [[2], [2]]
+    fewer = again(compared, seeds=[1], out=tmp_path / "more")
+    assert ran == [[2], [2]]
+    alone = again(compared, seeds=[2], out=tmp_path / "alone")
+    for method, first in compared.results["Identity"].items():
+        rows = more.results["Identity"][method]
+        assert_array_equal(rows.covered[:2], first.covered)
+        assert_array_equal(rows.covered[2:], alone.results["Identity"][method].covered)
+        assert_array_equal(fewer.results["Identity"][method].eta, first.eta[1:])
+    added = [f"{method} in Identity, 1 of 3 seeds" for method in METHODS]
+    assert [each["rows"] for each in more.provenance] == [list(METHODS), added]
+
+
 def test_files_of_other_settings_are_refused(compared, unmeasured):
     for changed in ({"methods": {"near": brns.PopulationKNN(k=2)}}, {"generations": 13}):
         with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
@@ -173,7 +198,7 @@ def test_what_a_method_compiled_does_not_stay(compared, keep_compiled, tmp_path)
 def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
     path = compared.out / "methods" / "Identity" / "archive.json"
     whole = path.read_text()
-    path.write_text('{"settings": 1, "made": 1, "facts": {"covered": "a"}}')
+    path.write_text('[{"settings": 1, "made": 1, "facts": {"covered": "a"}}]')
     try:
         with pytest.raises(RecordError, match=r"archive\.json is damaged"):
             again(compared)
@@ -331,7 +356,7 @@ def fake(final):
     covered = np.repeat(np.asarray(final, float)[:, None] // 2, len(POINTS), axis=1)
     covered[:, -1] = final
     n = len(final)
-    return MethodResult(covered, np.full(n, 5.0), np.zeros(n), np.zeros(n), 1.0)
+    return MethodResult(covered, np.full(n, 5.0), np.zeros(n), np.zeros(n), np.ones(n))
 
 
 def test_share_effect_and_test_by_hand():
