@@ -309,9 +309,9 @@ def _read_batches(job: _Job) -> list[_Batch]:
     return batches
 
 
-def _parse_batch(stored: Mapping[str, Any]) -> _Batch:
-    facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
-    return _Batch(**stored | {"facts": MethodResult(**facts)})
+def _parse_batch(stored: dict[str, Any]) -> _Batch:
+    facts = {name: np.array(values, np.float64) for name, values in stored.pop("facts").items()}
+    return _Batch(facts=MethodResult(**facts), **stored)
 
 
 def _select_seeds(batches: Sequence[_Batch], seeds: Sequence[int]) -> MethodResult:
