@@ -97,8 +97,8 @@ def make_maze_methods() -> dict[str, NoveltySearch]:
 
 
 def make_ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
-    """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries; exact recognition;
-    and no selection at all.
+    """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries; exact recognition; visit
+    counts; and no selection at all.
 
     Archives that never fill up in so many generations are the same search, so only the largest of
     them is run. In random search every offspring is drawn anew and takes a parent's place; the
@@ -109,6 +109,7 @@ def make_ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
         "paper": make_paper_brns(),
         "recognition": BehaviorRecognition(),
         "exact": ExactRecognition(),
+        "counts": VisitCounts(),
     }
     for capacity in (2000, 4000, largest):
         if capacity < additions * generations or capacity == largest:
