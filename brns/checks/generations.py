@@ -82,9 +82,7 @@ def check_genotypes_in_box(
 
 
 def check_and_split_mutants_and_mates(mutate: Mutation, result: Any, n: int) -> tuple[Any, Any]:
-    """The mutants and the rows of `n` second parents that `recombine` gave; refused where they are
-    none. The rows' values are not looked at.
-    """
+    """What `recombine` gave, if it is mutants and `n` row numbers of second parents."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(
             "recombine must give the mutants and the rows of their second parents; "

@@ -47,9 +47,7 @@ def check_no_strict_jax_modes() -> None:
 
 
 def check_part(name: str, part: Any, contract: type) -> None:
-    """Refuse a part that is a class or lacks what its protocol asks for, and modes of JAX under
-    which no part compiles.
-    """
+    """Refuse a part that is a class or lacks what its protocol has, and strict modes of JAX."""
     check_no_strict_jax_modes()
     if isinstance(part, type):
         kind = part.__name__
@@ -87,9 +85,7 @@ def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
 
 
 def check_draws_by_key_alone(name: str, part: Any, arrays: tuple[Any, ...], *others: Any) -> None:
-    """Refuse a user's part that JAX makes another program of each time, such as by numpy.random:
-    what the first one drew would be drawn in every generation. What is no JAX code is told later.
-    """
+    """Refuse a user's part that JAX makes another program of each time, as with numpy.random."""
     if not is_user_code(part if inspect.isroutine(part) else type(part)):
         return
     programs = []
@@ -118,10 +114,7 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
 
 
 def check_setting_types(part: Any) -> None:
-    """Refuse a part of which a plain setting, or a function, has another type than it says, lies
-    beyond its type's bounds, such as `Annotated[int, Ge(2)]`, or is a whole number that is none of
-    JAX's. Numbers of NumPy become Python's, by which JAX compiles.
-    """
+    """Refuse settings that are not of their type or within its bounds; NumPy's become Python's."""
     for name, hint in typing.get_type_hints(type(part), include_extras=True).items():
         if name.startswith("_") or not is_settable_type(hint, functions=True):
             continue
@@ -137,9 +130,7 @@ def check_setting_types(part: Any) -> None:
 
 
 def check_settings_obey_rules(part: Any, **rules: tuple[Any, str]) -> None:
-    """Refuse a part whose setting breaks a rule that no bounds say: of each whether it holds, and
-    how it reads.
-    """
+    """Refuse a part one of whose settings breaks a rule: whether each holds, and how it reads."""
     for name, (holds, rule) in rules.items():
         if not holds:
             setting = f"{type(part).__name__}.{name}"

@@ -34,9 +34,7 @@ class SavedGeneration(NamedTuple):
 
 
 class ActiveRun:
-    """A run that goes on to `total` generations, with its search as evaluations leave it; the
-    newest state that is stored is of generation `stored`, -1 for none.
-    """
+    """A run that goes on to generation `total`; the newest state on disk is `stored`, or -1."""
 
     def __init__(
         self, record: Record, search: NoveltySearch, state: SearchState, total: int, stored: int
@@ -71,17 +69,13 @@ class ActiveRun:
 
     @classmethod
     def read_stored(cls, record: Record, number: int, generations: int) -> "ActiveRun":
-        """A run as it was in a generation, to go on from there. Nothing is changed; where a file is
-        not there or damaged, a `RecordError`.
-        """
+        """A run as it was in a generation, to go on from there; nothing on disk is changed."""
         run = cls(record, record.search, record.state(number), generations, stored=number)
         run._summarize_stored_generations()
         return run
 
     def begin_session_and_clean_up(self, session: metadata.Session, exact: bool = True) -> None:
-        """Begin a session; what a killed process left, and later states, are removed; so are
-        generations after this one where they will not be `exact` again: they are of other code.
-        """
+        """Begin a session; later states go, and so do generations not `exact` again."""
         record, number = self.record, self.number
         record.store.remove_temporary_files()
         if number < self.total and not exact:
@@ -113,9 +107,7 @@ class ActiveRun:
     def save_generation_and_progress(
         self, state: SearchState, generation: Generation
     ) -> SavedGeneration:
-        """Store a generation's facts. They survive this process, and from the next checkpoint on a
-        power failure. `state` is this run's when all of its batch are saved.
-        """
+        """Store a generation's facts; a checkpoint makes them safe from a power failure."""
         number, offspring = int(state.generation), generation.offspring
         failed = np.asarray(offspring.failed)
         ids, genotypes = np.asarray(offspring.id)[failed], np.asarray(offspring.genotype)[failed]
@@ -150,9 +142,7 @@ class ActiveRun:
     def end_session_and_record_changes(
         self, status: metadata.Status, reason: str, changed: Sequence[str]
     ) -> None:
-        """Write down how the work on the run ended, of a run that failed with the error as
-        `reason`, and which settings and values evaluations changed.
-        """
+        """Write down how the work ended, by which error, and what evaluations changed."""
         facts = self.record.metadata
         facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
         session = facts.sessions[-1]

@@ -53,9 +53,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool 
 
 
 def restore_tree(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
-    """A tree with arrays that were saved, by the names of `flatten_by_name`; a `RecordError`, which
-    calls their file `source`, where names, shapes or types are not those of the tree `like`.
-    """
+    """A tree like `like` of saved arrays; a `RecordError` about `source` where they do not fit."""
     leaves = flatten_by_name(like)
     if odd := sorted(leaves.keys() ^ arrays.keys()):
         raise RecordError(

@@ -51,9 +51,7 @@ def enable_compilation_cache() -> None:
 
 
 def make_and_check_cache_folder(folder: Path) -> None:
-    """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes; a
-    `UnicodeError` where its name is not UTF-8, which XLA refuses.
-    """
+    """An `OSError` or a `UnicodeError` where a folder cannot be a cache of XLA's."""
     str(folder).encode()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:

@@ -11,9 +11,7 @@ from brns.formatting import escape_control
 
 
 class RecordError(ValueError):
-    """A run's directory is not what it should be: the message names the file,
-    what was expected and what to do.
-    """
+    """A run's directory is not what it should be: the message says what, and what to do."""
 
     def __init__(self, message: str):
         super().__init__(escape_control(message))

@@ -21,8 +21,7 @@ from brns.settings.edits import diff_code_by_name
 from brns.settings.parts import SettingsError
 
 SHARED = ("population_size", "offspring_size", "founders")
-"""settings that a fork cannot change: individuals are numbered by the sizes,
-and the founders lived long ago"""
+"""which a fork cannot change: the sizes number individuals, and the founders are history"""
 
 
 def fork(

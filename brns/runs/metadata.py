@@ -160,9 +160,7 @@ def make_metadata_of_each_seed(
     genotypes: Keep = "survivors",
     name: str | None = None,
 ) -> list[Metadata]:
-    """The metadata of runs that are begun together, one for each seed, without a session; a
-    `SettingsError` where a setting cannot be recorded.
-    """
+    """The metadata of runs that are begun together, one for each seed, without a session."""
     check_recordable(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)

@@ -211,9 +211,7 @@ def drop_missing_seeds(runs: Sequence[Record]) -> None:
 
 
 def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
-    """Whether the user's own code was edited since; without `accept` that is a `RecordError`, else
-    the runs' metadata say it, with the generation `after` which they go on.
-    """
+    """Whether the user's own code was edited: refused, or with `accept` written down."""
     source = read_sources(runs[0].search)
     discard_compiled_if_edited(source)
     old = runs[0].metadata.sources

@@ -52,9 +52,7 @@ def resolve_output_folder(out: str | os.PathLike) -> Path:
 
 
 def expand_home(path: str | os.PathLike) -> Path:
-    """The path, absolute and without a tilde; a `RecordError` where there is no such home, or no
-    working directory any more.
-    """
+    """The path, absolute and without a tilde; a `RecordError` where nobody can tell it."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         advice = ": take one of them, as in records[0]" if isinstance(path, list) else ""
         raise ValueError(f"a path must be a text, a path or a record; got {path!r:.80}{advice}")
@@ -119,10 +117,7 @@ def check_output_folder(out: Path) -> None:
 
 @contextlib.contextmanager
 def make_directory_atomically(out: Path) -> Generator[Path, None, None]:
-    """A hidden folder beside `out` in which a run is made; at the end it becomes `out` at once.
-
-    After an error nothing is left. What a killed process leaves is ignored.
-    """
+    """A hidden folder, which becomes `out` at the end; after an error nothing is left."""
     temporary = _hidden_path_beside(out)
     try:
         with _explain_errors(out):

@@ -31,9 +31,7 @@ PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def collect_provenance() -> dict[str, Any]:
-    """The command, commit, machine, device and versions of this process, and in `xla_flags` JAX's
-    unusual settings too, which change rounding and random numbers.
-    """
+    """The command, commit, machine, device, versions, and unusual settings of XLA and JAX."""
     unusual = [
         f"{name}={getattr(jax.config, name)}"
         for name, usual in JAX_DEFAULTS.items()
@@ -96,9 +94,7 @@ def _find_processor_name() -> str:
 
 
 def read_sources(search: NoveltySearch, *others: Any) -> UserCode:
-    """The code of a search, and of what else decides what it finds, that is a user's own, as it is
-    now.
-    """
+    """The user's own code in a search, and in what else decides what it finds, as it is now."""
     operators = search.mutate, search.select, search.founders
     return UserCode(unwrap_task(search.task), search.estimator, *operators, *others)
 

@@ -130,9 +130,7 @@ class Record:
 
     @functools.cached_property
     def search(self) -> NoveltySearch:
-        """The experiment, given or rebuilt from its description;
-        `SettingsError` where a part is not one of brns'.
-        """
+        """The experiment, given or rebuilt; `SettingsError` where a part is not one of brns'."""
         try:
             return part_from_json(self.experiment)
         except SettingsError as error:
@@ -174,9 +172,7 @@ class Record:
 
     @property
     def ended(self) -> datetime.datetime | None:
-        """When the work on it ended; of a run that goes on, or was killed,
-        when its last generation was saved.
-        """
+        """When the work on it ended; of one that goes on or was killed, when it last saved."""
         spans = self._session_times()
         return spans[-1][1] if spans else None
 
@@ -316,9 +312,7 @@ class Record:
         return failures
 
     def solutions(self) -> Population:
-        """The solution set S of Algorithm 1: every success once, with genotype,
-        behavior and generation of birth.
-        """
+        """The solution set S of Algorithm 1: every success once."""
         born = [self.read_generation_arrays(g)["offspring"] for g in self.generations]
         return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 

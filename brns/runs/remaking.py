@@ -86,9 +86,7 @@ def compare_with_stored(facts: Mapping[str, Any], again: Any, space: Box) -> Lik
 def read_or_remake_genotypes(
     record: Any, number: int, requested: Bool[np.ndarray, " n"] | None = None
 ) -> Float[np.ndarray, "n p"]:
-    """The genotypes born in a generation of a `Record`, those that are not on disk made again.
-    Of who is not requested any may be zeros.
-    """
+    """The genotypes born in a generation; those neither stored nor `requested` may be zeros."""
     facts = record.read_generation_arrays(number)
     stored, genotypes = facts["stored"], facts[GENOTYPE]
     lacking = ~stored if requested is None else requested & ~stored

@@ -32,8 +32,7 @@ class Row(NamedTuple):
     new: float
     """of the places visited so far, the share that was first visited in the last half of the run"""
     coverage_evaluated: float | None
-    """share of the behavior space's cells, 6 x 6 of a plane,
-    that anything evaluated so far lies in"""
+    """share of the cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
     coverage_survivors: float | None
     """share of the same cells that the survivors of any generation so far lie in"""
     failed: int
@@ -50,9 +49,7 @@ class Rows:
         self.seen = VisitedCells(space)
 
     def summarize_generation(self, number: int, tables: Mapping[str, Any]) -> Row:
-        """The row of the next generation, whose counts and coverage are of all generations so far.
-        Of the tables `offspring` and `survivors` have columns by name, and `failed` is a number.
-        """
+        """The row of the next generation, of which `tables` are those of its file."""
         offspring, survivors = tables["offspring"], tables["survivors"]
         novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))
         replaced = int(tables["failed"]) if number == 0 else 0  # founders that are in no table

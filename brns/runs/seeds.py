@@ -33,8 +33,7 @@ from brns.tasks.sharded import Sharded
 Step = tuple[SearchState, Generation]
 
 AHEAD = 2
-"""generations that a seed with workers may be ahead,
-so that one with quick individuals waits for no other"""
+"""generations that a seed with workers may be ahead, so that it waits for no other"""
 
 
 def count_parallel_batches(task: Task, seeds: int) -> int:
@@ -105,10 +104,7 @@ def _compute_generations_ahead(
     ahead: int = 1,
     cancel: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
-    """The next generations of each run, computed ahead by a thread of its own.
-
-    `cancel` ends the evaluations that go on where not all generations were asked for.
-    """
+    """The next generations of each run, computed ahead by threads; `cancel` ends the last."""
     # On a CPU JAX computes in turn what one thread begins,
     # and may compute at once where it would else only begin.
     threads = [ThreadPoolExecutor(1) for _ in runs]

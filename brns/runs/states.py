@@ -22,9 +22,7 @@ def compact_estimator_state(search: NoveltySearch, estimator: Any) -> Any:
 
 
 def restore_estimator_state(record: Any, number: int, search: NoveltySearch) -> Any:
-    """The estimator's state after a generation of a `Record`; of states that are read one after
-    another each generation is counted once.
-    """
+    """The estimator's state after a generation, counted on from the state that was read last."""
     compact = partial(compact_estimator_state, search)
     with use_float32():
         shapes = eqx.filter_eval_shape(compact, search.state_shapes.estimator)
@@ -44,9 +42,6 @@ def restore_estimator_state(record: Any, number: int, search: NoveltySearch) -> 
 
 
 def _read_valid_offspring(record: Any, number: int) -> np.ndarray:
-    """The descriptors of a generation's offspring, without those who failed.
-
-    They do not stay in memory, however long the run.
-    """
+    """The descriptors of a generation's offspring that did not fail, read without keeping them."""
     offspring = record.arrays("generations", number, ["offspring"])["offspring"]
     return offspring["descriptor"][~offspring["failed"]]

@@ -130,9 +130,7 @@ class Store:
     def parse_session_times(
         self, began: str, ended: str | None
     ) -> tuple[datetime.datetime, datetime.datetime]:
-        """When a session began and ended, as datetimes. One that goes on, or was killed, ended when
-        the last generation was saved.
-        """
+        """When a session began, and when it ended or else last saved a generation."""
         begin = datetime.datetime.fromisoformat(began)
         if ended is None:
             return begin, max(begin, self.last_saved_at())
@@ -140,9 +138,7 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self) -> Generator[bool, None, None]:
-        """Meanwhile nobody else writes to the run, or a `RecordError` where somebody does; the
-        system ends it with the process. Gives whether there is a lock: some file systems have none.
-        """
+        """Meanwhile nobody else writes to the run; gives whether the file system has locks."""
         import filelock
 
         file = self.path / "lock"
@@ -183,9 +179,7 @@ class Store:
         return self.path / kind / f"{number:06d}.npz"
 
     def make_folder(self, kind: Kind | Literal[""] = "") -> None:
-        """Make the directory, or a folder in it, where there is none, and have the disk confirm its
-        name; not those above it: a run that was moved away is not begun anew.
-        """
+        """Make the directory or a folder in it, but none above: a moved run is not begun anew."""
         folder = self.path / kind
         if not folder.exists():
             with explain_save_errors(folder):

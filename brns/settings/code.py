@@ -58,9 +58,7 @@ def is_library_file(file: str) -> bool:
 
 
 def get_module_prefix(module: Mapping[str, Any]) -> str:
-    """`own.` of the names of a file own.py, run as a script or imported, in a package `world.own.`;
-    empty of a notebook's.
-    """
+    """`own.` of a file own.py, `world.own.` of one in a package; empty of a notebook's."""
     if "In" in module or not (file := module.get("__file__")):
         return ""
     file, package = Path(file), (module.get("__package__") or "").rpartition(".")[2]
@@ -79,9 +77,7 @@ def get_qualified_name(thing: Any) -> str:
 
 
 def format_source_with_digest(function: types.FunctionType) -> str:
-    """The source of a function, with a digest of what Python compiled: alone where there is no
-    source, or where the file was edited since.
-    """
+    """A function's source, if it is still that, with a digest of what Python compiled."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     code = function.__code__
     compiled = f"{function.__qualname__}, compiled by Python {version}: {digest_code(code)}\n"
@@ -131,9 +127,7 @@ def _describe_constant(constant: Any) -> Any:
 
 
 def _iterate_constants(constants: Collection[Any]) -> Generator[Any, None, None]:
-    """Constants, and those within: of the code of functions, and of tuples, as in
-    `for name in ("a.csv", "b.csv")`.
-    """
+    """Constants, and those within: of tuples, and of the code of functions."""
     for each in constants:
         yield each
         if isinstance(each, types.CodeType):
@@ -148,9 +142,7 @@ def _list_codes(code: types.CodeType) -> list[types.CodeType]:
 
 
 def find_globals_and_names(code: types.CodeType) -> tuple[set[str], set[str]]:
-    """The globals that a function and the functions within it use, and all names, of attributes
-    too.
-    """
+    """The globals that a function and those within it use, and all names, of attributes too."""
     steps = [step for step in dis.get_instructions(code) if "GLOBAL" in step.opname]
     names, attributes = {step.argval for step in steps}, set(code.co_names)
     for constant in code.co_consts:
@@ -168,9 +160,7 @@ def find_assigned_attributes(code: types.CodeType) -> set[str]:
 
 
 def find_imports(code: types.CodeType, package: str) -> Generator[str, None, None]:
-    """The names of modules that a function of a package, and the functions within it, import; of
-    `from a import b` both `a` and `a.b`, since b may be one.
-    """
+    """The modules that a function of a package may import; of `from a import b` both a and a.b."""
     steps = itertools.chain.from_iterable(map(dis.get_instructions, _list_codes(code)))
     steps = [step for step in steps if step.opname != "EXTENDED_ARG"]
     for level, names, step in zip(steps, steps[1:], steps[2:], strict=False):
@@ -212,9 +202,7 @@ def find_strings(code: types.CodeType) -> set[str]:
 
 
 def read_module_writes(module: Mapping[str, Any], name: str) -> str:
-    """The lines of a module that assign or change a global; of a notebook those from the last cell
-    on that assigns it, each once.
-    """
+    """The lines of a module that write a global; of a notebook from the last that assigns it on."""
     if "In" not in module:
         text = "".join(linecache.getlines(module.get("__file__") or ""))
         return extract_name_writes(text, name)
@@ -237,9 +225,7 @@ def extract_name_writes(text: str, name: str) -> str:
 
 
 def _find_name_writes(block: ast.AST, name: str) -> Generator[ast.stmt, None, None]:
-    """The statements that assign a name, a part of what it names, or call a method of it; also
-    within an `if`, but in no function or class; of a `for` or a `with` the first line.
-    """
+    """The statements outside functions that assign a name or a part of it, or call its methods."""
     for node in ast.iter_child_nodes(block):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
@@ -278,9 +264,7 @@ def _find_root(node: ast.AST) -> str:
 
 
 def is_constant_of_module(text: str, name: str) -> bool:
-    """Whether a module assigns a number, text or tuple to a name, or to `name.key` of a dictionary,
-    which none of its functions changes, or hands to another one.
-    """
+    """Whether a module assigns plain data to a name or `name.key`, which no function changes."""
     name, _, key = name.partition(".")
     nodes = list(ast.walk(parse_source(text)))
     functions = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]

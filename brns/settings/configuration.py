@@ -58,9 +58,7 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def validate_setting(what: str, hint: Any, value: Any, from_json: bool = False) -> Any:
-    """The value as its type hint has it, with plain numbers, and lists as tuples; otherwise a
-    `SettingsError`. With `from_json` text stands for a path and the like.
-    """
+    """The value as its type has it, or a `SettingsError`; `from_json` takes text for paths, say."""
     import pydantic
 
     try:

@@ -36,9 +36,7 @@ MODES = {f"{mode}{kind}{more}" for mode in "wax" for kind in ("", "b", "t") for 
 def find_data_files(
     name: str | pathlib.PurePath, folder: pathlib.Path, left_out: Collection[str]
 ) -> Generator[tuple[str, str], None, None]:
-    """What code calls a file that there is under a name, from the working directory or in a folder,
-    and a line with a digest of it. Some endings are left out.
-    """
+    """The files that there are under a name, here or in a folder, each with its digest."""
     for file in (pathlib.Path(name), folder / name):
         with contextlib.suppress(OSError, ValueError):  # it may not be read, or is no name
             if file.suffix not in left_out and file.is_file():
@@ -57,9 +55,7 @@ def _digest_content(file: pathlib.Path, *_: int) -> str:
 
 
 def find_written_files(text: str) -> set[str]:
-    """The texts in calls that write files, such as `open("a.csv", "a")` and `savefig(path)`; of a
-    variable those that the function assigns to it, or has as its default.
-    """
+    """The texts in calls that write files, such as `open("a.csv", "a")`, or in variables there."""
     try:
         nodes = list(ast.walk(parse_source(text)))
     except SyntaxError:

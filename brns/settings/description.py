@@ -86,9 +86,7 @@ SMALL = 64
 
 
 def _array_to_json(array: Any) -> Any:
-    """An array's type, shape and values; of few float32 and of a single number the values alone.
-    A Series of pandas has labels too.
-    """
+    """An array's type, shape and values; of few float32 and of a single number the values alone."""
     import numpy as np
 
     if (labels := get_attribute_safely(array, "index")) is not None:
@@ -131,9 +129,7 @@ def _get_name_of_callable_or_module(part: Any) -> str | None:
 
 
 def _collect_settings(part: Any) -> dict[str, Any]:
-    """The settings of an object by name: of a dataclass its fields, else its public values; of one
-    that compares by value and has only private ones, such as jumanji's specs, these.
-    """
+    """The settings of an object: a dataclass' fields, else public values, or private ones alone."""
     if dataclasses.is_dataclass(part):
         names = [field.name for field in list_public_dataclass_fields(part)]
         settings = {name: getattr(part, name) for name in names}
@@ -151,9 +147,7 @@ def _collect_settings(part: Any) -> dict[str, Any]:
 
 
 def get_attribute_safely(thing: Any, name: str, default: Any = None) -> Any:
-    """An attribute, without a user's `__getattr__`, which may raise anything or make what it is
-    asked for.
-    """
+    """An attribute, without a user's `__getattr__`, which may raise or make anything."""
     dynamic = hasattr(type(thing), "__getattr__")
     if dynamic and inspect.getattr_static(thing, name, default) is default:
         return default
@@ -164,9 +158,7 @@ def get_attribute_safely(thing: Any, name: str, default: Any = None) -> Any:
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
-    """What an object holds, by name, in its `__dict__` and its slots; an argument `mass` of its
-    class that it keeps as `_mass` or `__mass` is called `mass`.
-    """
+    """What an object holds, by name; an argument `mass` that it keeps as `_mass` is `mass`."""
     attributes = {
         name: value
         for name, value in (get_attribute_safely(thing, "__dict__") or {}).items()
@@ -219,9 +211,7 @@ def is_stdlib_or_numpy_value(thing: Any) -> bool:
 
 
 def _is_immutable_value_with_own_repr(thing: Any) -> bool:
-    """Whether it compares by value, never changes and has a text of its own, such as JAX's
-    `PyTreeDef`.
-    """
+    """Whether it compares by value, never changes and has a text, such as JAX's `PyTreeDef`."""
     kind = type(thing)
     by_value = _compares_by_value(thing) and not dataclasses.is_dataclass(thing)
     return by_value and kind.__hash__ is not None and kind.__repr__ is not object.__repr__
@@ -232,9 +222,7 @@ def _compares_by_value(thing: Any) -> bool:
 
 
 def _counts_as_setting_value(thing: Any) -> bool:
-    """Whether it is a value, not an object such as a simulator, nor what JAX leaves in one when it
-    compiles a method that assigns attributes.
-    """
+    """Whether it is a value, no object such as a simulator, nor a tracer that JAX left in one."""
     if any(each.__name__ == "Tracer" for each in type(thing).__mro__):
         return False
     if isinstance(thing, Mapping):

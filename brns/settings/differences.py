@@ -31,9 +31,7 @@ def flatten_settings(description: Any, prefix: str = "") -> dict[str, Any]:
 def find_differences(
     before: Mapping[str, Any], after: Mapping[str, Any], ignored: Collection[str] = ()
 ) -> dict[str, tuple[Any, Any]]:
-    """The settings in which descriptions differ, but for some and what is in them: dotted name to
-    both, None where one is missing.
-    """
+    """The settings in which descriptions differ, but for `ignored`: dotted name to both."""
     inner = tuple(f"{name}." for name in ignored)
     old, new = flatten_settings(before), flatten_settings(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
@@ -45,9 +43,7 @@ def find_differences(
 
 
 def follow_moved_paths(before: Any, after: Any, folders: Collection[str]) -> Any:
-    """The description `before` with those paths of `after` that are the same in a project which
-    lies elsewhere now, in `folders`.
-    """
+    """`before` with those paths of `after` that are the same in a project moved to `folders`."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         parts = ((name, part, after.get(name)) for name, part in before.items())
         return {name: follow_moved_paths(part, now, folders) for name, part, now in parts}
@@ -75,9 +71,7 @@ def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
 
 
 def find_changed_settings(part: Any, reference: Any = None) -> dict[str, Any]:
-    """The settings of a part and of its parts, by dotted name, that differ from those of a
-    reference of its class, or from the defaults.
-    """
+    """The settings, by dotted name, that differ from those of a reference, or from defaults."""
     overrides, described = {}, part_to_json(part)
     for field in list_public_dataclass_fields(part):
         value = getattr(part, field.name)

@@ -86,9 +86,7 @@ def describe_code_for_workers(task: Any) -> SentCode:
 
 
 def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
-    """The names of what is other code here than where a task was sent from: functions that were
-    compiled of another text, and values in files that differ. Other values may be state.
-    """
+    """The names of functions, and of values in files, that are others than the sender's."""
     if sent.python != sys.version_info[:2]:
         return []
     files, mismatched = here.read_module_files(), []
@@ -103,9 +101,7 @@ def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
 
 
 def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]:
-    """The names of constants that the search's process has set since it imported their modules, to
-    other values than they have here.
-    """
+    """The names of constants that the sender has set since it imported their modules."""
     texts, changed = here.read_module_files(), []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
         if name in sent.texts and name in here.values:

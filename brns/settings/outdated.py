@@ -39,9 +39,7 @@ def count_process_edits() -> int:
 
 
 def discard_compiled_if_edited(now: UserCode) -> None:
-    """Where code, or an object's settings, differ from what this process used last, let JAX compile
-    anew, and environments and the tasks of workers be made anew.
-    """
+    """Let all be compiled and made anew where code differs from what this process used last."""
     before, keys = {}, {name: _make_code_key(name, now) for name in now.texts}
     for name, key in keys.items():
         if key in _TEXTS or (not key[1] and (_get_owner_name(name), 0) in _TEXTS):
@@ -69,9 +67,7 @@ def _get_owner_name(name: str) -> str:
 
 
 def _find_unnamed(now: UserCode) -> dict[tuple[Any, str], Any]:
-    """What may be another one though its name and texts are the same, by where it is: a lambda of a
-    module, and what is registered with Gymnasium but for values.
-    """
+    """Lambdas of modules, and what is registered with Gymnasium, by place: no name tells them."""
     unnamed = {}
     for module, name in now.globals.values():
         value = module.get(name)
@@ -101,16 +97,12 @@ def search_is_evaluating() -> Generator[None, None, None]:
 
 
 def evaluate_by_hand(part: Any) -> contextlib.AbstractContextManager[None]:
-    """Around an evaluation that no search asks for: what was edited of a part holds, and what the
-    evaluation changes is no edit.
-    """
+    """Around an evaluation that no search asks for: edits hold, and side effects are none."""
     return EditWatch(quick=False).call_by_hand(part)
 
 
 class EditWatch:
-    """Notices, by a few comparisons if it is `quick`, that a user's objects or globals have other
-    values than at the last look; all of the code is looked at only then.
-    """
+    """Notices, `quick` by a few comparisons, that a user's objects or globals have other values."""
 
     def __init__(self, quick: bool = True) -> None:
         self._quick = quick
@@ -147,9 +139,7 @@ class EditWatch:
 
     @contextlib.contextmanager
     def call_by_hand(self, part: Any) -> Generator[None, None, None]:
-        """Around a call that no search makes: as `evaluate_by_hand`, but for what was edited of
-        functions and files where it is quick.
-        """
+        """As `evaluate_by_hand`; where it is quick, but for edits of functions and files."""
         nothing_to_see = self._code is not None and not self._values
         if nothing_to_see or getattr(_EVALUATING, "now", False):
             yield
@@ -177,9 +167,7 @@ def _identify_values(code: UserCode) -> dict[Any, Any]:
 
 
 def _identify(value: Any, depth: int = 3) -> Any:
-    """Something that equals that of another value only where both are alike; what is large counts
-    as the object that it is.
-    """
+    """Something that is equal where values are alike; what is large counts as that object."""
     if isinstance(value, float | complex):
         return repr(value)  # NaN is not equal to itself
     if isinstance(value, PLAIN):
@@ -195,9 +183,7 @@ def _identify(value: Any, depth: int = 3) -> Any:
 
 
 def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
-    """A name; of a lambda, and of what is within a function, also which object it is or is a part
-    of: others of this name are made again and again.
-    """
+    """A name; of what is within a function, such as a lambda, also which object it is or is of."""
     part = name
     while "<" in part:
         if (owner := code.classes.get(part, code.functions.get(part, [None])[-1])) is not None:
@@ -236,9 +222,7 @@ def _remember_settings_and_compare_with_last(now: UserCode) -> bool:
 
 
 def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
-    """The user's objects with their settings, but those that cannot be described, and with which
-    lambdas they have.
-    """
+    """The user's objects with their settings, and with which lambdas they have."""
     described = []
     for thing in now.objects:
         try:

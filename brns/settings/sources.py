@@ -69,18 +69,14 @@ Function = types.FunctionType | types.MethodType | functools.partial
 
 
 class UserCode:
-    """The functions of a task and other parts that are a user's, and the values that they read,
-    each under its name, such as `throwing.Throw.evaluate` of a file throwing.py.
-    """
+    """The functions of a user's parts, and the values that they read, each under its full name."""
 
     def __init__(self, task: Any, *parts: Any):
         self.values: dict[str, str] = {}
         """name to a line that tells the value"""
         self.functions: dict[str, list[types.FunctionType]] = {}
         self.made: dict[str, str] = {}
-        """name of an object, such as a simulator of a package, to the lines that assign it; of a
-        class with bases, or of a package, to a line that names them; of a module that a function
-        imports to its text"""
+        """name to the lines that assign an object, a class's bases, or a module's text"""
         self.specs: dict[str, Any] = {}
         """what is registered with Gymnasium, by id"""
         self.classes: dict[str, type] = {}
@@ -100,8 +96,7 @@ class UserCode:
         self._arguments: set[str] = set()
         """of functions, with their other variables"""
         self._holders: dict[tuple[str, int], Mapping[str, Any]] = {}
-        """modules and arguments of programs, of which what functions name is added: by what comes
-        before their names"""
+        """modules and arguments of programs, by the prefix of the names that are added"""
         self.folders: dict[str, str] = {}
         """of modules, and their parents, to what stands for them"""
         self.paths: dict[str, pathlib.Path] = {}
@@ -155,9 +150,7 @@ class UserCode:
             self.values.pop(f"{DATA_FILE}{pathlib.PurePath(name).name}", None)
 
     def _strip_project_paths(self) -> None:
-        """Of paths leave out where a project lies, such as `Path(__file__).parent`, and the chance
-        part of a temporary folder's name.
-        """
+        """Leave out where a project lies, and the chance part of a temporary folder's name."""
         for folder in sorted(self.folders, key=len, reverse=True):
             pattern = re.compile(rf"{re.escape(folder)}(?![^/'])")
             for name, text in self.values.items():
@@ -273,9 +266,7 @@ class UserCode:
         self.values[name] = self.values.get(name, "") + format_value(name, value)
 
     def _add_object_identity(self, name: str, thing: Any) -> None:
-        """Add a line that tells which of the user's objects has a name: its code alone would tell
-        what there is to choose from.
-        """
+        """Add a line that tells which of the user's objects has a name."""
         if is_user_code(type(thing)):
             first = self._first_names.setdefault(id(thing), name)
             which = get_qualified_name(type(thing)) if first == name else first
@@ -326,9 +317,7 @@ class UserCode:
             self._collect(wrapper.kwargs, f"registered {spec.id}.{wrapper.name}")
 
     def _find_entry_point_or_collect_file(self, spec: Any) -> Any:
-        """The class or function by which Gymnasium makes something; of a module that is not
-        imported yet the file is added.
-        """
+        """What Gymnasium calls to make something; of a module not imported yet add the file."""
         entry: Any = get_attribute_safely(spec, "entry_point")
         if not isinstance(entry, str):
             return entry
@@ -391,10 +380,7 @@ class UserCode:
             self._collect_imported_module_text(each)
 
     def _collect_imported_module_text(self, name: str) -> None:
-        """Add the file of a module that a function imports, and of what this one imports.
-
-        They may not be imported yet, and importing could do anything: so it is all of the text.
-        """
+        """Add the whole text of a module, imported or not yet, and of those it imports."""
         file = None if name in self.made else find_user_file(name)
         if file and file.endswith(".py"):
             with contextlib.suppress(OSError, SyntaxError, ValueError):
@@ -450,9 +436,7 @@ class UserCode:
     def _collect_assignment_lines(
         self, path: str, lines: str, module: Mapping[str, Any], plain: bool = False
     ) -> None:
-        """Add the lines that assign what is no value, class or function, and what they read, or of
-        this only values.
-        """
+        """Add the lines that assign an object, and what they read; of a `plain` one only values."""
         if lines:
             self.made[path] = self.made.get(path, "") + lines
             tree = parse_source(lines)
