@@ -40,9 +40,7 @@ def _to_device(leaf: Any) -> Any:
 
 
 def is_traced(tree: PyTree) -> bool:
-    """Whether JAX traces any of these arrays: in a program of `jit`, or in many at once by `vmap`,
-    where those that are the same for all are arrays as ever.
-    """
+    """Whether JAX traces any of these arrays, in a program of `jit` or many at once by `vmap`."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 

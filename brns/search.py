@@ -77,9 +77,7 @@ from brns.settings.outdated import EditWatch, evaluate_by_hand, search_is_evalua
 
 
 class SearchState(NamedTuple):
-    """All that a search carries from one generation to the next. No random key:
-    generation g uses `fold_in(key, g)`.
-    """
+    """All that a search carries on; no random key: generation g uses `fold_in(key, g)`."""
 
     generation: Int[Array, ""]
     """its number; 0 for the founders"""
@@ -130,8 +128,7 @@ class NoveltySearch(eqx.Module):
     offspring_size: PositiveInt = 100
     """lambda; paper, section 5.1"""
     mutate: Mutation = MixedMutation()
-    """variation operator, by default the one that the suite recommends;
-    the paper's is `PolynomialMutation`"""
+    """by default the one that the suite recommends; the paper's is `PolynomialMutation`"""
     select: Selection = Elitist()
     """survivor selection; elitist on novelty in section 5.1, NSGA-II in 5.2"""
     rescore_parents: bool = True
@@ -139,8 +136,7 @@ class NoveltySearch(eqx.Module):
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
     tournament: PositiveInt = 1
-    """how many are drawn for each parent, who is the most novel of them;
-    of 1 parents are uniform, as in the paper"""
+    """of how many each parent is the most novel; of 1 parents are uniform, as in the paper"""
     _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_prng_settings)
 
     def __repr__(self) -> str:
@@ -307,10 +303,7 @@ class NoveltySearch(eqx.Module):
     def _evaluate_and_replace_failed_founders(
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]
     ) -> tuple[Float[Array, "n p"], Evaluation, Float[Array, "f p"]]:
-        """Founders that live with what the task says of them, and the genotypes of those that
-        failed, in whose places there are mutants of the others, or the others once more in a
-        program of JAX.
-        """
+        """Founders that live, their evaluation, and the genotypes of those that failed."""
         n, space = self.population_size, self.task.genotype_space
         with explain_task_errors(self.task), search_is_evaluating():
             evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
@@ -365,9 +358,7 @@ class NoveltySearch(eqx.Module):
 
 
 def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -> None:
-    """Refuse what is no key, such as a seed, what is no state of this search, modes of JAX that
-    were not on when the search was made, and a forked process.
-    """
+    """Refuse a key or states that are none of this search's, changed modes of JAX, and forks."""
     check_no_strict_jax_modes()
     check_not_forked("a search")
     if changed := sorted({*search._modes} - {*read_prng_settings()}):

@@ -71,9 +71,7 @@ class Box(eqx.Module):
 def is_within_numeric_range(
     points: Float[np.ndarray, "n d"], box: Box, widths: float = FARTHEST
 ) -> Bool[np.ndarray, " n"]:
-    """Which points are finite, and within so many widths of the box in every dimension; beside
-    those beyond 1e12 float32 cannot tell those in the box from each other.
-    """
+    """Which points are finite, and within so many widths of the box in every dimension."""
     low, high = np.asarray(box.low, float), np.asarray(box.high, float)
     reach, most = widths * (high - low), np.finfo(np.float32).max
     # in float32, as the points are: a batch in float64 takes three times as long

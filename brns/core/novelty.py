@@ -17,10 +17,7 @@ from brns.core.population import Generation, Population
 
 @contextlib.contextmanager
 def use_float32() -> Generator[None, None, None]:
-    """Compile an estimator's code in float32, also with `jax_enable_x64`, and its products in full.
-
-    Accelerators' own products are short. A task is compiled as JAX is set.
-    """
+    """Meanwhile code compiles in float32, also with `jax_enable_x64`, with products in full."""
     with jax.default_matmul_precision("highest"), jax.enable_x64(False):
         yield
 

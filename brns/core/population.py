@@ -19,9 +19,7 @@ def format_types_and_shapes(rows: Any) -> str:
 
 
 class Evaluation(NamedTuple):
-    """The results of n evaluations: descriptors (measures), fitness and more. Row i is of
-    genotype i.
-    """
+    """The results of n evaluations: descriptors (measures), fitness and more, a row each."""
 
     descriptor: Float[Array, "n d"]
     """behavior, in the units of `task.behavior_space`"""
@@ -30,15 +28,12 @@ class Evaluation(NamedTuple):
     solved: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
     """the success criterion $T_s$ of Algorithm 1; by default nobody has"""
     failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
-    """who could not be evaluated: never learned, never selected;
-    the rest of such a row may be anything"""
+    """who could not be evaluated: never learned or selected; the rest of a row may be anything"""
     __repr__ = format_types_and_shapes
 
 
 class Population(NamedTuple):
-    """A table of individuals: row i of every column is individual i. Read back from a record,
-    they are NumPy arrays.
-    """
+    """A table of individuals: row i of every column is individual i."""
 
     genotype: Float[Array, "n p"]
     """the numbers that the search varies"""
@@ -55,8 +50,7 @@ class Population(NamedTuple):
     parent: Int[Array, " n"]
     """the id of the parent; -1 for founders"""
     mate: Int[Array, " n"]
-    """the id of the second parent, of whom a crossover took genes or towards whom a line led;
-    -1 where there is none"""
+    """the id of the second parent, of a crossover or a line; -1 where there is none"""
     operator: Int[Array, " n"]
     """the number of the operator of a `MixedMutation` that made it, from 0; -1 for founders"""
     born: Int[Array, " n"]

@@ -97,9 +97,7 @@ class Statistic(eqx.Module):
         return xp.sqrt((xp.where(within, series - mean, 0) ** 2).sum(axis=0) / count)
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the numbers; see `Waypoints.bounds`. Of a standard deviation 0 and half of their
-        range.
-        """
+        """As `Waypoints.bounds`; of a standard deviation 0 and half of the numbers' range."""
         of = observations if self.of == "observations" else actions
         low, high = (_check_and_select_columns(bound, self.select) for bound in of)
         if self.statistic == "std":
@@ -121,9 +119,7 @@ class Joined(eqx.Module):
         return xp.concatenate([xp.ravel(part(episode)) for part in self.parts])
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the parts, end to end; see `Waypoints.bounds`. Unknown if a part does not know
-        its own.
-        """
+        """Those of the parts, end to end, unknown where one is; see `Waypoints.bounds`."""
         unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
         each = []
         for part in self.parts:

@@ -64,8 +64,7 @@ class Chunked(Wrapper):
     is compiled. None are all: a record then names the task alone, so that its runs go on with this
     one"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
-    """any of the kind of `concurrent.futures`, whose processes are no forks;
-    it stays yours to shut down"""
+    """of the kind of `concurrent.futures`, without forks; it stays yours to shut down"""
     failures: Annotated[float, Ge(0), Lt(1)] = eqx.field(default=0.0, kw_only=True, static=True)
     """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
     timeout: Seconds | None = eqx.field(default=None, kw_only=True, static=True)
@@ -97,10 +96,7 @@ class Chunked(Wrapper):
         return {}
 
     def _pickle_task(self) -> Packed:
-        """The task for its workers, with what a script or a notebook defines and registers.
-
-        No pickle from a disk is ever read.
-        """
+        """The task for its workers, with what a script or a notebook defines and registers."""
         if packed := self._pickled_tasks.get(edits := count_process_edits()):
             return packed
         environments = worker.pickle_registered_environments()
@@ -266,9 +262,7 @@ class Batch:
     def fill_rows(
         self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool
     ) -> None:
-        """What a task said of these rows and maybe others, of as many as were `asked` for; with
-        `finite`, what is no finite number, or too far from the space, has failed.
-        """
+        """What a task said of rows, `asked` in all; with `finite`, what is not has failed."""
         evaluation, seconds = result
         self.seconds += seconds
         for column, values in zip(self.columns, evaluation, strict=True):

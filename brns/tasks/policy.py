@@ -116,9 +116,7 @@ class FeedForward(eqx.Module):
 
 
 def act_on_host(layers: Layers, observations: Any, squash_output: bool) -> np.ndarray:
-    """Actions in NumPy: in rows, or einsum adds in another order; without BLAS, whose sums depend
-    on its threads.
-    """
+    """Actions in NumPy: in rows, and without BLAS, whose sums depend on its threads."""
     rows = np.asarray(observations, float).T
     for depth, (weights, biases) in enumerate(layers, 1):
         by_policy = np.ascontiguousarray(weights.transpose(2, 0, 1))
@@ -131,9 +129,7 @@ def act_on_host(layers: Layers, observations: Any, squash_output: bool) -> np.nd
 def make_or_check_policy(
     policy: FeedForward | None, observations: int, actions: int
 ) -> FeedForward:
-    """The policy of an environment, by default with two hidden layers of 10 neurons and a squashed
-    output; a `ValueError` where the user's has other sizes.
-    """
+    """The policy, if it has these sizes; by default two hidden layers of 10 neurons, squashed."""
     policy = policy or FeedForward((observations, 10, 10, actions), squash_output=True)
     if (policy.sizes[0], policy.sizes[-1]) != (observations, actions):
         expected = f"from {observations} observations to {actions} actions"

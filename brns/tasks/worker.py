@@ -84,18 +84,14 @@ def start_jax_and_initialize(pickled: bytes | None) -> None:
 
 
 def pickle_by_value(value: Any) -> bytes:
-    """A task, an environment or an initializer, with the classes that a script or a notebook
-    defines.
-    """
+    """A task, environment or initializer, with classes that a script or a notebook defines."""
     pickler = _Pickler(file := io.BytesIO())
     pickler.dump(value)
     return file.getvalue()
 
 
 class _Pickler(cloudpickle.Pickler):
-    """That of cloudpickle, which makes a class first and gives it its attributes then: too late for
-    the fields of an `equinox.Module`, which are made with the class here.
-    """
+    """That of cloudpickle, but the class of an `equinox.Module` is made with its fields."""
 
     def reducer_override(self, value: Any) -> Any:
         reduced = super().reducer_override(value)
@@ -111,9 +107,7 @@ class _Pickler(cloudpickle.Pickler):
 def _make_class_with_fields(
     make: Callable[..., type], static: dict[str, bool], *arguments: Any
 ) -> type:
-    """A class of an `equinox.Module`, still without methods and defaults; of each field whether it
-    is static.
-    """
+    """A class of an `equinox.Module` with nothing but fields, and whether each is static."""
     namespace = arguments[3]
     namespace["__annotations__"] = dict.fromkeys(static, object)
     for name, is_static in static.items():
@@ -122,9 +116,7 @@ def _make_class_with_fields(
 
 
 def pickle_registered_environments() -> list[bytes]:
-    """The environments that are registered with Gymnasium, each pickled with what it names of the
-    program itself, which is another one in a worker.
-    """
+    """What is registered with Gymnasium, each pickled with what it names of the program itself."""
     if "gymnasium" not in sys.modules:
         return []
     main, pickled = vars(sys.modules["__main__"]), []
@@ -177,9 +169,7 @@ def _load_and_check_task(content: bytes) -> Task:
 
 
 def _import_package_that_registers(entry_point: str) -> None:
-    """Import an installed package that has an environment, so that it registers its own now, and no
-    later import of it warns of those of the search.
-    """
+    """Import an installed package now: later it would register its own over the search's."""
     package = entry_point.partition(":")[0].partition(".")[0]
     if package not in sys.modules and find_user_file(package) is None:
         importlib.import_module(package)

@@ -47,10 +47,7 @@ def load_mujoco() -> Any:
 
 
 class Physics:
-    """The compiled model, a pool of threads, and one simulation's memory for each of them.
-
-    A state is MuJoCo's full physics state: time, 15 positions, 14 velocities.
-    """
+    """The compiled model and its threads; a state is time, 15 positions and 14 velocities."""
 
     def __init__(self, arena: str, integrator: str, threads: int):
         mujoco = load_mujoco()

@@ -21,8 +21,7 @@ DISC = {
     for i, j in product(range(-RADIUS, RADIUS + 1), repeat=2)
     if i * i + j * j <= RADIUS * RADIUS
 }
-"""the pixels under a robot, by their offset from its centre,
-and the direction in which each lies, in (-pi, pi]"""
+"""the pixels under a robot, by their offset, and the direction of each, in (-pi, pi]"""
 BEARINGS = sorted(set(DISC.values()))
 """these directions, 16"""
 
@@ -59,14 +58,11 @@ class Tables(NamedTuple):
     """What a robot meets on a map of k x k pixels. Row j, column i are of pixel (i, j)."""
 
     touched: UInt[Array, "k k"]
-    """bit b: a robot on that pixel has an obstacle under its disc in direction `BEARINGS[b]`;
-    0: it stands free"""
+    """bit b: a robot on that pixel has an obstacle in direction `BEARINGS[b]`; 0: it stands free"""
     ends: Int[Array, "reach reach"]
-    """the first index into `stops` of a laser,
-    by the offset (+ REACH) of its end from the robot's pixel"""
+    """the first index into `stops`, by the offset (+ REACH) of a laser's end from the robot"""
     stops: Int[Array, "ends k k"]
-    """where that laser stops for a robot on that pixel: an offset (i, j), packed as
-    (i + 64) << 7 | (j + 64)"""
+    """where that laser stops for a robot on that pixel: (i, j) as (i + 64) << 7 | (j + 64)"""
 
 
 @lru_cache(maxsize=4)
