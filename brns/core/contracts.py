@@ -41,7 +41,6 @@ class Task(Protocol):
             An evaluation with descriptors `(n, d)` in the units of `behavior_space`; grids count
             what lies outside at their border. Another shape is a `ValueError`.
         """
-        ...
 
 
 @runtime_checkable
@@ -63,7 +62,6 @@ class NoveltyEstimator(Protocol):
         Returns:
             A tree of arrays. What may grow has its capacity from the start.
         """
-        ...
 
     def score(
         self, state: PyTree, descriptors: Float[Array, "n d"], population: Population
@@ -82,7 +80,6 @@ class NoveltyEstimator(Protocol):
         Returns:
             Novelty `(n,)`, finite. Below 0, as of a logarithm, it has no eta, which is a ratio.
         """
-        ...
 
     def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
         """The state after one more generation was seen. Called once a generation, after selection.
@@ -95,7 +92,6 @@ class NoveltyEstimator(Protocol):
         Returns:
             A state with the structure, shapes and types of the one before.
         """
-        ...
 
 
 @runtime_checkable
@@ -111,7 +107,6 @@ class Compactable(Protocol):
         Returns:
             What a run saves.
         """
-        ...
 
     def restore(
         self, state: PyTree, descriptors: Iterable[np.ndarray], earlier: PyTree | None = None
@@ -124,7 +119,6 @@ class Compactable(Protocol):
                 the one after `earlier`, without those who failed.
             earlier: the whole state after an earlier generation of the run, from 1 on.
         """
-        ...
 
 
 @runtime_checkable
@@ -180,7 +174,6 @@ class Recombination(Protocol):
         Returns:
             The mutants, and for each the row of its second parent in `genotypes`, or -1.
         """
-        ...
 
 
 @runtime_checkable
