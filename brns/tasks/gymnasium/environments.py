@@ -3,11 +3,10 @@
 import contextlib
 import importlib
 import inspect
-import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -19,7 +18,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from brns.settings.outdated import count_process_edits, evaluate_by_hand
 from brns.tasks.gymnasium.numbers import as_real_numbers
 
-MAKING = threading.Lock()  # held while the standard output is away
 OLD = "An environment of the old Gym API needs a wrapper, such as shimmy's"
 
 
@@ -55,8 +53,7 @@ class Worlds(threading.local):
     def get_or_make(self, i: int, make: Callable[[Any], Any]) -> Any:
         """This thread's environment i."""
         if i not in self.made:
-            quiet = _silence_output() if self.made else contextlib.nullcontext()
-            with evaluate_by_hand(self.maker), quiet:
+            with evaluate_by_hand(self.maker):
                 made = make(self.maker)
             if any(made is other for other in self.made.values()):
                 raise ValueError(
@@ -65,26 +62,6 @@ class Worlds(threading.local):
                 )
             self.made[i] = made
         return self.made[i]
-
-
-@contextlib.contextmanager
-def _silence_output() -> Generator[None, None, None]:
-    """What a simulator prints when it is made is read once, of C code too."""
-    with (
-        MAKING,
-        open(os.devnull, "w") as nowhere,
-        contextlib.redirect_stdout(nowhere),
-        contextlib.redirect_stderr(nowhere),
-    ):
-        saved = os.dup(1), os.dup(2)
-        try:
-            os.dup2(nowhere.fileno(), 1)
-            os.dup2(nowhere.fileno(), 2)
-            yield
-        finally:
-            for number, descriptor in enumerate(saved, 1):
-                os.dup2(descriptor, number)
-                os.close(descriptor)
 
 
 def _close_environments(environments: dict[int, Any]) -> None:
