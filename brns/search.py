@@ -21,9 +21,8 @@ from brns.checks.generations import (
     NOBODY,
     check_descriptors_in_numeric_range,
     check_genotypes_in_box,
-    check_lineage_and_operator_numbers,
+    check_ids_lineage_and_operators,
     check_not_all_failed_and_finite,
-    check_offspring_ids_above_parents,
     check_row_numbers,
     check_search_state_shapes,
     check_structure,
@@ -419,8 +418,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     check_genotypes_in_box("mutate", search.mutate, generation.offspring.genotype, space)
     check_descriptors_in_numeric_range(number, generation.offspring, search.task.behavior_space)
     check_not_all_failed_and_finite(number, generation)
-    check_offspring_ids_above_parents(generation)
-    check_lineage_and_operator_numbers(generation, len(search.mutate_as_mixture.operators))
+    check_ids_lineage_and_operators(generation, len(search.mutate_as_mixture.operators))
     check_survivors_distinct(search.select, generation.survivors)
 
 

@@ -116,20 +116,16 @@ def check_survivors_distinct(select: Selection, survivors: Population) -> None:
         )
 
 
-def check_offspring_ids_above_parents(generation: Generation) -> None:
-    """Refuse offspring of whom one has the id of a parent, as `offspring_size` numbers them."""
-    first, newest = generation.offspring.id.min(), generation.parents.id.max()
+def check_ids_lineage_and_operators(generation: Generation, operators: int) -> None:
+    """Refuse offspring with an id of a parent, of a parent who does not live, or of no operator."""
+    born, ids = generation.offspring, generation.parents.id
+    first, newest = born.id.min(), ids.max()
     if newest >= first:
         raise ValueError(
             f"offspring must have new ids, from {newest + 1} on; got {first}: the state is of a "
             "search with another offspring_size, or its individuals are of a later generation than "
             "its number says, as where states of different generations were put together"
         )
-
-
-def check_lineage_and_operator_numbers(generation: Generation, operators: int) -> None:
-    """Refuse offspring of whom a parent does not live in the state, or that no operator made."""
-    born, ids = generation.offspring, generation.parents.id
     if not np.isin(born.parent, ids).all():
         raise ValueError(
             "tell needs the offspring that ask gave of this very state; a parent of theirs does "
