@@ -163,11 +163,6 @@ def check_not_all_failed_and_finite(number: int, generation: Generation) -> None
         if bad.any():
             hint = f" {SKIP}" if source == "task" else ""
             far = " in float32, which ends at 3.4e38" if source == "task" else ""
-            if column == "novelty":
-                reach = np.max(
-                    np.abs(rows.descriptor), initial=0, where=np.isfinite(rows.descriptor)
-                )
-                far = f"; the descriptors reach {reach:g}, and float32 ends at 3.4e38"
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {bad.sum()} of {bad.size} "
                 f"individuals of generation {number} "
