@@ -5,12 +5,10 @@ import os
 from typing import SupportsIndex
 
 import numpy as np
-from jaxtyping import Float
 
 from brns.checks.parts import require_integer
 from brns.runs import metadata, paths
 from brns.runs.active import ActiveRun
-from brns.runs.files import RecordError
 from brns.runs.provenance import read_sources
 from brns.runs.record import Record
 from brns.runs.remaking import GENOTYPE, is_exactly_reproducible, warn_unless_exact
@@ -113,7 +111,8 @@ def fork(
                 arrays["credit"] = np.asarray(search.mutate_as_mixture.initial_credit())
             copy.write("generations", number, arrays, synced=False)
             if changed and not is_exactly_reproducible(copy, number):
-                born = _recompute_with_original_operators(source, search, number)
+                makers = _make_record_with_original_operators(source, search)
+                born = makers.column(GENOTYPE, [number])[0]
                 everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
                 copy.write("generations", number, arrays | everybody, synced=False)
         for number in source.store.list_generations("failed"):
@@ -123,22 +122,6 @@ def fork(
     if source.made_elsewhere:
         warn_unless_exact(_make_record_with_original_operators(source, search))
     return Record(out, search)
-
-
-def _recompute_with_original_operators(
-    source: Record, search: NoveltySearch, number: int
-) -> Float[np.ndarray, "n p"]:
-    """The genotypes that were born in a generation of the run."""
-    try:
-        return _make_record_with_original_operators(source, search).column(GENOTYPE, [number])[0]
-    except RecordError as error:
-        if source.search_or_none is None:  # whose genotype space may be another one
-            error.add_note(_format_fork_advice(source))
-        raise
-
-
-def _format_fork_advice(source: Record) -> str:
-    return f"Fork brns.Record({str(source.path)!r}, search) with the search that made it"
 
 
 def _make_record_with_original_operators(source: Record, search: NoveltySearch) -> Record:
@@ -151,7 +134,7 @@ def _make_record_with_original_operators(source: Record, search: NoveltySearch) 
     except SettingsError as error:
         raise SettingsError(
             f"genotypes of {source.path} must be made again by its own operators. "
-            f"{_format_fork_advice(source)}: {error}"
+            f"Fork brns.Record({str(source.path)!r}, search) with the search that made it: {error}"
         ) from None
     makers = Record(source)
     makers.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])

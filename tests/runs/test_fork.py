@@ -92,9 +92,8 @@ def test_credit_follows_operators_and_begins_even_for_others(whole, tmp_path):
 def test_a_wider_genotype_space_needs_the_search_that_made_the_run(whole, tmp_path):
     """Which a record of an own task has only if it is given."""
     wider = replace(HOST, task=HostIdentity(genotype_space=Box([-2.0] * 5, [2.0] * 5)))
-    with pytest.raises(RecordError, match="cannot be made again") as refused:
+    with pytest.raises(RecordError, match="cannot be made again"):
         fork(whole / "one", 6, wider, out=tmp_path / "fork")
-    assert "with the search that made it" in "".join(refused.value.__notes__)
     source = Record(whole / "one", HOST)
     copy = fork(source, 6, wider, out=tmp_path / "fork")
     same = range(1, 7)
