@@ -447,9 +447,9 @@ class Faulty(Unseeded):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (Unseeded, ValueError, r"must take a seed: reset\(seed=0\)\. .* old Gym API .* shimmy's"),
+        (Unseeded, ValueError, r"must take a seed; reset\(seed=0\): .* old Gym API .* shimmy's"),
         (lambda: OrderEnforcing(Unseeded()), ValueError, "must take a seed"),
-        (Seeding, TypeError, r"Unseeded\.reset\(\) got an unexpected keyword argument 'seed'$"),
+        (Seeding, ValueError, r"Unseeded\.reset\(\) got an unexpected keyword argument 'seed'"),
         (Faulty, TypeError, "of the user's$"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import inspect
 import sys
 import threading
 import weakref
@@ -150,10 +149,9 @@ def reset_environment(env: Any, seed: int | list[int]) -> Any:
     try:
         values = env.reset(seed=seed)
     except TypeError as error:
-        within = getattr(env, "unwrapped", env)
-        if "'seed'" not in str(error) or (_takes_seed(env) and _takes_seed(within)):
+        if "'seed'" not in str(error):
             raise
-        raise ValueError(f"reset must take a seed: reset(seed={seed}). {OLD}") from error
+        raise ValueError(f"reset must take a seed; reset(seed={seed}): {error}. {OLD}") from error
     if type(values) is tuple and len(values) == 2 and isinstance(values[1], dict):
         return values
     raise _make_return_value_error("reset must give (observation, info)", values)
@@ -167,16 +165,6 @@ def step_environment(env: Any, action: Any) -> Any:
     raise _make_return_value_error(
         "step must give (observation, reward, terminated, truncated, info)", values
     )
-
-
-def _takes_seed(env: Any) -> bool:
-    try:
-        inspect.signature(env.reset).bind(seed=0)
-    except TypeError:
-        return False
-    except ValueError:
-        pass  # C code has no signature
-    return True
 
 
 def _make_return_value_error(expected: str, values: Any) -> ValueError:
