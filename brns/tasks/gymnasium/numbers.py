@@ -15,11 +15,7 @@ def as_numbers_of_worlds(name: str, values: Any, n: int) -> Float[np.ndarray, " 
     """What n worlds gave, such as rewards, which may be arrays of one number."""
     with contextlib.suppress(TypeError, ValueError):
         return as_real_numbers(name, values).astype(float).reshape(n)
-    advice = ""
-    if name == "reward" and n == 1:
-        advice = ". Let make_env make one of several by a wrapper, such as mo_gymnasium's"
-        advice += " LinearReward or gymnasium.wrappers.TransformReward"
-    raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}{advice}")
+    raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
 
 
 def as_real_numbers(name: str, values: Any) -> np.ndarray:
