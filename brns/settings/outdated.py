@@ -42,10 +42,10 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     """Let all be compiled and made anew where code differs from what this process used last."""
     before, keys = {}, {name: _make_code_key(name, now) for name in now.texts}
     for name, key in keys.items():
-        if key in _TEXTS or (not key[1] and (_get_owner_name(name), 0) in _TEXTS):
+        if key in _TEXTS or (not key[1] and (name.rpartition(".")[0], 0) in _TEXTS):
             before[name] = _TEXTS.get(key, "")
     for (name, owner), text in [*_TEXTS.items()]:
-        looked_for = not {name, _get_owner_name(name)}.isdisjoint(now.names)
+        looked_for = not {name, name.rpartition(".")[0]}.isdisjoint(now.names)
         if text and looked_for and not owner and name not in now.texts:  # it is gone
             before[name] = text
             _TEXTS[name, owner] = ""
@@ -59,11 +59,6 @@ def discard_compiled_if_edited(now: UserCode) -> None:
     _TEXTS.update({keys[name]: text for name, text in now.texts.items()})
     for name in now.names:
         _TEXTS.setdefault((name, 0), "")
-
-
-def _get_owner_name(name: str) -> str:
-    """The name of what has a part of this name."""
-    return name.rpartition(".")[0]
 
 
 def _find_unnamed(now: UserCode) -> dict[tuple[Any, str], Any]:
@@ -188,7 +183,7 @@ def _make_code_key(name: str, code: UserCode) -> tuple[str, int]:
     while "<" in part:
         if (owner := code.classes.get(part, code.functions.get(part, [None])[-1])) is not None:
             return name, id(owner)
-        part = _get_owner_name(part)
+        part = part.rpartition(".")[0]
     return name, 0
 
 

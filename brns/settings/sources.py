@@ -19,6 +19,7 @@ import types
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from brns.settings.code import (
@@ -53,7 +54,6 @@ from brns.settings.values import (
     is_alias,
     is_self_describing,
     is_user_object,
-    is_value_collection,
     is_value_or_collection,
     make_reproducible_sort_key,
     name_dictionary_entry,
@@ -252,10 +252,10 @@ class UserCode:
         if is_self_describing(thing) or get_attribute_safely(thing, "__name__") is not None:
             return
         if not self._collect_object_assignments(thing) and name:  # no line tells of it
-            inner = attributes_of(thing).items()
-            self._collect_all(
-                {key: value for key, value in inner if is_value_collection(value)}, name
-            )
+            for key, value in attributes_of(thing).items():
+                several = isinstance(value, np.ndarray | jax.Array | tuple | list | dict)
+                if several and is_value_or_collection(value):
+                    self._collect_all({key: value}, name)
 
     def _collect_callbacks(self, thing: Any) -> None:
         """Add the functions that another package's object was given."""

@@ -47,12 +47,6 @@ def is_value_or_collection(value: Any) -> bool:
     return isinstance(value, DATA) or description.is_stdlib_or_numpy_value(value)
 
 
-def is_value_collection(value: Any) -> bool:
-    """Whether it is an array, or another collection of values."""
-    several = isinstance(value, np.ndarray | jax.Array | tuple | list | dict)
-    return several and is_value_or_collection(value)
-
-
 def name_dictionary_entry(row: int, key: Any) -> str:
     """A name for what a dictionary has under a key, without any address."""
     if isinstance(key, PLAIN | tuple):
