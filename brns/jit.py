@@ -15,11 +15,8 @@ FOR_ANY_CORES = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
     "xla_disable_hlo_passes": "transpose-folding",
 }
-"""what tells XLA to give matrix products to YNNPACK, which sums each number in one order,
-and sums to nobody.
-
-YNNPACK's sums, and Eigen's products, are cut by the number of threads.
-Products of folded transposes would be Eigen's.
+"""what tells XLA to give matrix products to YNNPACK, which sums each number in one order. Its own
+sums, and Eigen's products, as of folded transposes, would be cut by the number of threads.
 """
 
 

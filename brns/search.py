@@ -193,8 +193,7 @@ class NoveltySearch(eqx.Module):
         check_genotypes_in_box("founders", self.founders, genotype, space)
         if not is_traced(genotype):
             self._check_operators_draw_by_key_alone(genotype)
-        living = self._evaluate_and_replace_failed_founders(genotype, evaluate, draw)
-        genotype, evaluation, lost = living
+        genotype, evaluation, lost = self._evaluate_founders(genotype, evaluate, draw)
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with explain_compile_errors("estimator", self.estimator):
             population, state = _init_estimator(
@@ -299,7 +298,7 @@ class NoveltySearch(eqx.Module):
         )
         check_draws_by_key_alone("select", self.select, (union,), self.population_size)
 
-    def _evaluate_and_replace_failed_founders(
+    def _evaluate_founders(
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]
     ) -> tuple[Float[Array, "n p"], Evaluation, Float[Array, "f p"]]:
         """Founders that live, their evaluation, and the genotypes of those that failed."""
