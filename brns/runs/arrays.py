@@ -78,7 +78,4 @@ def to_structured_array(columns: Any, names: Iterable[str]) -> np.ndarray:
     """Columns, such as a population, as a structured array: a row for each individual."""
     arrays = {name: np.asarray(getattr(columns, name)) for name in names}
     fields = [(name, column.dtype, column.shape[1:]) for name, column in arrays.items()]
-    rows = np.empty(len(next(iter(arrays.values()))), fields)
-    for name, column in arrays.items():
-        rows[name] = column
-    return rows
+    return np.rec.fromarrays([*arrays.values()], dtype=fields)
