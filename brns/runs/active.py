@@ -75,7 +75,7 @@ class ActiveRun:
         return run
 
     def begin_session_and_clean_up(self, session: metadata.Session, exact: bool = True) -> None:
-        """Begin a session; later states go, and so do generations not `exact` again."""
+        """Begin a session; remove later states, and generations that are not `exact` again."""
         record, number = self.record, self.number
         record.store.remove_temporary_files()
         if number < self.total and not exact:
