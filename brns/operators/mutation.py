@@ -84,6 +84,13 @@ class GaussianMutation(eqx.Module):
         return jnp.where(mutates, moved, genotypes)
 
 
+def mutate_by_recombining(
+    self: Recombination, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+) -> Float[Array, "n p"]:
+    """A mutant of each genotype; see `brns.core.Mutation`."""
+    return self.recombine(key, genotypes, box)[0]
+
+
 class IsoLineDD(eqx.Module):
     r"""Gaussian steps in all directions, and along the line to another parent:
     $x + \sigma_1 w z + \sigma_2 (y - x) \zeta$.
@@ -108,11 +115,7 @@ class IsoLineDD(eqx.Module):
         moves = self.sigma_iso + self.sigma_line > 0
         check_settings_obey_rules(self, sigma_iso=(moves, "above 0 where sigma_line is 0"))
 
-    def __call__(
-        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
-    ) -> Float[Array, "n p"]:
-        """A mutant of each genotype; see `brns.core.Mutation`."""
-        return self.recombine(key, genotypes, box)[0]
+    __call__ = mutate_by_recombining
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -150,12 +153,7 @@ class Crossover(eqx.Module):
     """how many genes mutate afterwards, on average"""
 
     __check_init__ = check_setting_types
-
-    def __call__(
-        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
-    ) -> Float[Array, "n p"]:
-        """A mutant of each genotype; see `brns.core.Mutation`."""
-        return self.recombine(key, genotypes, box)[0]
+    __call__ = mutate_by_recombining
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -197,12 +195,7 @@ class DifferentialEvolution(eqx.Module):
     """delta, what is added to each difference, as a share of the box's width"""
 
     __check_init__ = check_setting_types
-
-    def __call__(
-        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
-    ) -> Float[Array, "n p"]:
-        """A mutant of each genotype; see `brns.core.Mutation`."""
-        return self.recombine(key, genotypes, box)[0]
+    __call__ = mutate_by_recombining
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
