@@ -13,11 +13,7 @@ from jaxtyping import Bool, Float, Int
 from brns.metrics.coverage import find_cell_coordinates
 from brns.metrics.elites import read_elites_without_genotypes
 from brns.metrics.lineage import find_ancestor_ids
-from brns.metrics.recorded import (
-    read_all_evaluated,
-    read_valid_rows_by_generation,
-    require_states,
-)
+from brns.metrics.recorded import read_all_evaluated, read_valid_rows_by_generation, require_states
 from brns.metrics.uniformity import compute_novelty_of_cells
 from brns.pictures.gather_curves import ELITES, Row, to_rows
 from brns.pictures.records import find_least_fitness, find_scene, pick_evenly, read_archive_entries
