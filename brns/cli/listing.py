@@ -22,6 +22,7 @@ from brns.runs.store import NAME, Store
 from brns.settings.differences import format_changed_settings
 from brns.settings.parts import SettingsError, check_name
 
+COVERAGE = ("coverage_evaluated", "coverage_survivors")
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 
 
@@ -119,6 +120,7 @@ def _check_and_read_run(path: Path) -> RunLine:
         raise ValueError(f"{newest.name} is damaged")
     rows = store.read_rows()[: len(numbers)]
     row = rows[-1] if rows else {}
+    coverage = {name: float(row[name]) for name in COVERAGE if row.get(name)}
     sessions = facts["sessions"]
     # A fork that did not go on yet has no session; the last of a process that was killed goes on.
     state = sessions[-1]["status"] if sessions else "stopped"
@@ -137,17 +139,12 @@ def _check_and_read_run(path: Path) -> RunLine:
         seed=facts["seed"],
         solutions=int(row["solutions"]) if row else None,
         first_solved=next((int(row["generation"]) for row in rows if int(row["solutions"])), None),
-        coverage_evaluated=_parse_optional_float(row.get("coverage_evaluated")),
-        coverage_survivors=_parse_optional_float(row.get("coverage_survivors")),
         began=spans[0][0] if spans else None,
         ended=spans[-1][1] if spans and not running else None,
         seconds=sum((end - begin).total_seconds() for begin, end in spans),
         machine=f"{machine['processor']}, {machine['cores']} cores",
+        **coverage,
     )
-
-
-def _parse_optional_float(text: str | None) -> float | None:
-    return float(text) if text else None
 
 
 def select_runs(
