@@ -81,7 +81,7 @@ def print_conclusion_and_draw(
         # A table's own title would be cut to the table's width.
         print_message(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
-        console.print(_make_seed_statistics_table(runs, base))
+        console.print(_make_statistics_table(runs, base))
         for line in interpret_measures(base):
             print_message(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
@@ -100,12 +100,10 @@ def print_conclusion_and_draw(
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
         print_message(note)
-    _draw_overviews_and_print_path(directory, records, redraw)
+    _draw_and_print_overviews(directory, records, redraw)
 
 
-def _draw_overviews_and_print_path(
-    directory: Path, records: Sequence[Record], redraw: bool
-) -> None:
+def _draw_and_print_overviews(directory: Path, records: Sequence[Record], redraw: bool) -> None:
     files = {record.path / "overview.png": record for record in records}
     lacking = [file for file in files if redraw or not _is_picture_of_all(file, files[file])]
     if lacking:
@@ -213,9 +211,7 @@ def print_json(records: Sequence[Record]) -> None:
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 
-def _make_seed_statistics_table(
-    runs: Sequence[Record], rows: Sequence[Mapping[str, float]]
-) -> Table:
+def _make_statistics_table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
     several = len(runs) > 1
     heads = [f"seed {runs[0].seed}"]
     if several:

@@ -123,9 +123,7 @@ def open_workers(
 
 
 @contextlib.contextmanager
-def add_resume_command_to_errors(
-    out: Path, searches: Sequence[str] = ()
-) -> Generator[None, None, None]:
+def add_resume_command_to_errors(out: Path, searches: Sequence[str] = ()) -> Generator[None]:
     """Within the block an interrupt, or an error of the task, names the command that goes on."""
     words = ["brns", "resume", str(out)]
     for text in searches:
