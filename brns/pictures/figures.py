@@ -20,7 +20,6 @@ from brns.pictures.records import (
 )
 from brns.pictures.style import Width
 from brns.pictures.table import AS_IN_THE_PAPER, FIGURES, PAPER, Picture
-from brns.runs.record import Record
 from brns.settings.parts import check_name
 
 Panel = tuple[str, Any]
@@ -199,8 +198,10 @@ def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> 
     if picture.panels == "states" and "generation" not in options:
         rows = []
         for label, record in sources.items():
-            states = _choose_state_generations(record)
-            rows.append([(label, picture.gather(record, g, **options)) for g in states])
+            kept = require_states(record, "a novelty map")
+            last = len(kept) - 1
+            shown = [kept[i] for i in pick_evenly(min(1, last), last, 3)]
+            rows.append([(label, picture.gather(record, g, **options)) for g in shown])
         return rows
     if picture.archived:
         archives = {}
@@ -211,10 +212,3 @@ def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> 
     panels = [(label, picture.gather(each, **options)) for label, each in sources.items()]
     across = 2 if len(panels) == 4 else 3  # four are a square
     return [panels[i : i + across] for i in range(0, len(panels), across)]
-
-
-def _choose_state_generations(record: Record) -> list[int]:
-    """An early, a middle and the last generation whose state is kept."""
-    states = require_states(record, "a novelty map")
-    last = len(states) - 1
-    return [states[i] for i in pick_evenly(min(1, last), last, 3)]
