@@ -73,12 +73,10 @@ def _fill_uniformly(archive: Archive, entries: int | None) -> Archive:
     """The archive with uniform entries, of individuals that are not alive."""
     capacity, d = archive.descriptor.shape
     entries = capacity if entries is None else entries
-    rows = np.arange(capacity)
-    number = np.where(rows < entries, 2**30 + rows, -1).astype(np.int32)
-    points = np.zeros((capacity, d), np.float32)
-    points[:entries] = np.random.default_rng(entries).random((entries, d), dtype=np.float32)
-    columns = (points, number, np.zeros(capacity, np.float32), number, number)
-    return Archive(*map(jnp.asarray, columns))
+    points = np.random.default_rng(entries).random((entries, d), dtype=np.float32)
+    number = archive.id.at[:entries].set(2**30 + jnp.arange(entries))
+    descriptor = archive.descriptor.at[:entries].set(points)
+    return archive._replace(descriptor=descriptor, id=number, born=number, entered=number)
 
 
 class Milliseconds(NamedTuple):
