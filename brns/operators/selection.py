@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 from pydantic import PositiveInt
 
 from brns.checks.parts import check_setting_types
@@ -117,12 +117,12 @@ def compute_crowding_distance(
     def along(values: Float[Array, " n"]) -> Float[Array, " n"]:
         order = jnp.lexsort((values, front))
         v, f = values[order] / 2, front[order]  # whose differences are finite
-        first: Bool[Array, " n"] = jnp.concatenate([jnp.ones(1, bool), f[1:] != f[:-1]])
-        last = jnp.concatenate([f[1:] != f[:-1], jnp.ones(1, bool)])
+        changes = f[1:] != f[:-1]
+        ends = jnp.append(True, changes) | jnp.append(changes, True)
         gap = jnp.roll(v, -1) - jnp.roll(v, 1)
         n = f.shape[0]
         span = (jax.ops.segment_max(v, f, n) - jax.ops.segment_min(v, f, n))[f]
         inner = jnp.where(span > 0, gap / jnp.where(span > 0, span, 1.0), 0.0)
-        return jnp.zeros_like(v).at[order].set(jnp.where(first | last, jnp.inf, inner))
+        return jnp.zeros_like(v).at[order].set(jnp.where(ends, jnp.inf, inner))
 
     return jax.vmap(along, in_axes=1)(objectives).sum(axis=0)
