@@ -2,6 +2,7 @@
 
 import os
 from functools import cache
+from pathlib import Path
 
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
@@ -31,7 +32,5 @@ def limit_blas_to_one_thread() -> None:
     import threadpoolctl
 
     for library in threadpoolctl.ThreadpoolController().lib_controllers:
-        if library.user_api == "blas" and "scipy" in os.path.basename(
-            os.path.dirname(library.filepath)
-        ):
+        if library.user_api == "blas" and "scipy" in Path(library.filepath).parent.name:
             library.set_num_threads(1)

@@ -161,7 +161,6 @@ def correct_differences_by_holm(tests: Sequence[Difference]) -> list[Difference]
     Returns:
         The same with p as `correct_table_p` gives it.
     """
-    p = correct_table_p(
-        [test.p for test in tests], [compute_smallest_possible_p(test.seeds) for test in tests]
-    )
+    least = [compute_smallest_possible_p(test.seeds) for test in tests]
+    p = correct_table_p([test.p for test in tests], least)
     return [test._replace(p=float(new)) for test, new in zip(tests, p, strict=True)]

@@ -56,8 +56,8 @@ def make_tessellation(points: Points, cells: int = CELLS, seed: int = 0) -> Cent
     used = points[generator.permutation(len(points))[: -(-len(points) // SHARE)]]
     different = np.unique(used, axis=0)
     first = different[generator.permutation(len(different))[:cells]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a centre without points stays where it is
+    # A centre without points stays where it is.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         centres, _ = kmeans2(used, first, iter=ITERATIONS, minit="matrix")
     return centres
 
