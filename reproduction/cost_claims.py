@@ -13,21 +13,19 @@ def judge_cost_claims(costs: Costs) -> list[Claim]:
     """Section 5.2's table I and figure 6, by CPU time on one core."""
     sizes = [n for n in costs.entries if n <= 10_000]
     d = min(costs.dimensions, key=lambda d: abs(d - 32))
-    ours_ms = costs.get_milliseconds(WIDE, d, 0, 50)
-    trees = {n: costs.get_milliseconds(TREE, d, n, 50) / ours_ms for n in sizes}
+    ours_ms = costs.medians[WIDE, d, 0, 50]
+    trees = {n: costs.medians[TREE, d, n, 50] / ours_ms for n in sizes}
     exact = {n: costs.get_best_exact_milliseconds(d, n, 50) / ours_ms for n in sizes}
     largest = min(costs.entries, key=lambda n: abs(n - 10_000))
     growth = {}
     for name, n in ((WIDE, 0), (NARROW, 0), (TREE, largest), (KNN, largest)):
-        least, most = (
-            costs.get_milliseconds(name, costs.dimensions[end], n, 200) for end in (0, -1)
-        )
+        least, most = (costs.medians[name, costs.dimensions[end], n, 200] for end in (0, -1))
         growth[name] = most / least
     over = f"from d = {costs.dimensions[0]} to {costs.dimensions[-1]}"
     grows = HOLDS if growth[WIDE] < growth[KNN] else PARTLY
     drift = {name: costs.compute_drift(name) for name in (WIDE, TREE, KNN)}
     top = costs.dimensions[-1]
-    narrow, wide = (costs.get_milliseconds(name, top, 0, 50) for name in (NARROW, WIDE))
+    narrow, wide = (costs.medians[name, top, 0, 50] for name in (NARROW, WIDE))
     saved = narrow / wide
     return [
         Claim(

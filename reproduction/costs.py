@@ -1,7 +1,6 @@
 """Timings on disk: rows written and read back, and where two methods cost the same."""
 
 from collections import defaultdict
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +42,7 @@ class Costs:
             times[row["method"], *sizes].append(float(row["ms"]))
         self.dimensions = sorted(asked.dimensions)
         self.entries = sorted(asked.entries)
+        # of CPU milliseconds, by method, dimension, entries and individuals
         self.medians = {
             key: float(np.median(values))
             for key, values in times.items()
@@ -53,15 +53,9 @@ class Costs:
         over_time = read_csv(folder / "cost-over-time.csv")
         self.over_time = [row for row in over_time if row["generations"] == str(asked.generations)]
 
-    def get_milliseconds(self, method: str, d: int, entries: int, individuals: int) -> float:
-        """The median CPU time of a generation in milliseconds."""
-        return self.medians[method, d, entries, individuals]
-
     def get_best_exact_milliseconds(self, d: int, entries: int, individuals: int) -> float:
-        """The same of the cheaper of the two exact searches without a tree."""
-        return min(
-            self.get_milliseconds(method, d, entries, individuals) for method in (KNN, BRUTE)
-        )
+        """The median of the cheaper of the two exact searches without a tree."""
+        return min(self.medians[method, d, entries, individuals] for method in (KNN, BRUTE))
 
     def find_crossover(self, ours: str, theirs: str, d: int, individuals: int) -> Crossover:
         """Above how many entries `ours` is cheaper than `theirs`: a method,
@@ -69,13 +63,11 @@ class Costs:
 
         Between two sizes measured the cost is taken to be a power of the number of entries.
         """
-        our_ms = self.get_milliseconds(ours, d, 0, individuals)
-        of_theirs = (
-            self.get_best_exact_milliseconds
-            if theirs == "exact"
-            else partial(self.get_milliseconds, theirs)
-        )
-        costs = [of_theirs(d, n, individuals) for n in self.entries]
+        our_ms = self.medians[ours, d, 0, individuals]
+        if theirs == "exact":
+            costs = [self.get_best_exact_milliseconds(d, n, individuals) for n in self.entries]
+        else:
+            costs = [self.medians[theirs, d, n, individuals] for n in self.entries]
         if costs[0] >= our_ms:
             return Crossover(self.entries[0], "<")
         for (n, cost), (more, dearer) in pairwise(zip(self.entries, costs, strict=True)):

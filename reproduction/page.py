@@ -251,13 +251,10 @@ def _format_timing_part(out: Path, results: Mapping[str, Any]) -> list[str]:
     for name in costs.estimators:
         crossings[0] += [f"{name} against {TREE}", f"{name} against best exact"]
     for d in costs.dimensions:
-        ours_ms = costs.get_milliseconds(WIDE, d, 0, 50)
-        cells = [costs.get_milliseconds(name, d, 0, 50) for name in others]
+        ours_ms = costs.medians[WIDE, d, 0, 50]
+        cells = [costs.medians[name, d, 0, 50] for name in others]
         for n in sizes:
-            cells += [
-                costs.get_milliseconds(TREE, d, n, 50),
-                costs.get_best_exact_milliseconds(d, n, 50),
-            ]
+            cells += [costs.medians[TREE, d, n, 50], costs.get_best_exact_milliseconds(d, n, 50)]
         ratios.append([str(d), f"{ours_ms:.3g} ms", *(f"{cell / ours_ms:.2g}" for cell in cells)])
         crossings.append([str(d)])
         for name in costs.estimators:

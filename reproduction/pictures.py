@@ -171,7 +171,7 @@ def draw_cost_by_dimension(costs: Costs) -> Figure:
 
     def draw_cost_panel(ax: Axes, individuals: int) -> None:
         for name, n in lines.items():
-            ms = [costs.get_milliseconds(name, d, n, individuals) for d in costs.dimensions]
+            ms = [costs.medians[name, d, n, individuals] for d in costs.dimensions]
             words = f"{name}, {n} entries" if n else name
             ax.plot(costs.dimensions, ms, label=words, **styles[name])
         ax.set(xscale="log", yscale="log")
@@ -191,7 +191,7 @@ def draw_cost_by_entries(costs: Costs) -> Figure:
     def draw_entries_panel(ax: Axes, d: int) -> None:
         for name in (TREE, BRUTE, KNN, *costs.estimators):
             entries = [0 if name in costs.estimators else n for n in costs.entries]
-            ms = [costs.get_milliseconds(name, d, n, 50) for n in entries]
+            ms = [costs.medians[name, d, n, 50] for n in entries]
             ax.plot(costs.entries, ms, label=name, **styles[name])
         ax.set(xscale="log", yscale="log", title=f"d = {d}")
         ax.set(xlabel="entries of the archive", ylabel="CPU ms per generation")
