@@ -45,13 +45,12 @@ app = typer.Typer(
 )
 
 
-def _version(show_version: bool) -> bool:
-    if show_version:
+def _version(asked: bool) -> None:
+    if asked:
         from brns import __version__
 
         typer.echo(f"brns {__version__}")
         raise typer.Exit
-    return show_version
 
 
 @app.callback()

@@ -174,11 +174,9 @@ def _describe_ending(record: Record) -> str:
         "finished": f"Finished: {last} generations,",
         "saturated": f"Saturated at {last} of {planned} generations: less than {SATURATED:.0%} of "
         "the places visited were new;",
-        "stopped": f"Stopped after {last} of {planned} generations,",
-        "interrupted": f"Interrupted after {last} of {planned} generations,",
-        "failed": f"Failed after {last} of {planned} generations{reason},",
     }
-    return words[record.status]
+    otherwise = f"{record.status.capitalize()} after {last} of {planned} generations{reason},"
+    return words.get(record.status, otherwise)
 
 
 def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:

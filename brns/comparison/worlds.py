@@ -111,13 +111,11 @@ class World(NamedTuple):
         return self._replace(name=name, title=title, split=split, task=task, repeats=self.name)
 
 
-_FLOOD = "flood fill of the free pixels from the start"
-_DISC = "geometry: cells that the disc of radius 1 meets"
 _SUMS = "geometry: every pair of sums can be made"
 _SOME = "all cells of the rectangle, some out of reach"
-_HARD = Cells((0.0, 0.0), (600.0, 600.0), 20, 398, _FLOOD)
+_HARD = Cells((0.0, 0.0), (600.0, 600.0), 20, 398, "flood fill of the free pixels from the start")
 _ROOMS = _HARD._replace(reachable=400)
-_ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, _DISC)
+_ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, "geometry: cells that the disc of radius 1 meets")
 _PICTURE = _ARM._replace(place=compute_arm_tip)
 _MIDDLE, _RIGHTMOST = scale_position(START), scale_position(TOP + FASTEST)
 _CAR = Cells((-1.0, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, _SOME)

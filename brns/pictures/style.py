@@ -33,14 +33,13 @@ WALL = "#7b8190"
 FLOOR = "#f5f6f8"
 SOLVED = "#e6007e"
 START = "#111111"  # no area has it
-COLORS = tuple(look.color for look in LOOKS.values())
 STYLE: Any = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.prop_cycle": cycler(color=COLORS),
+    "axes.prop_cycle": cycler(color=[look.color for look in LOOKS.values()]),
     "axes.facecolor": "none",
     "figure.facecolor": "white",
     "text.parse_math": False,  # a setting's text in a label is text
