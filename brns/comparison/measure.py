@@ -1,6 +1,7 @@
 """A method in a world, over all seeds at once: the few facts by which methods are compared."""
 
 import contextlib
+import itertools
 import time
 from collections.abc import Generator
 from concurrent.futures import CancelledError
@@ -83,7 +84,10 @@ def run_method(
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
     if peer:
-        steps = _iterate_peer_offspring_without_states(peer, search, world, seeds, states)
+        begun = zip(seeds, states, strict=True)
+        runs = [iterate_peer_offspring(peer, search, world.cells, *each) for each in begun]
+        born_together = itertools.islice(zip(*runs, strict=True), generations)
+        steps = ((stack_trees(born), []) for born in born_together)
     else:
         steps = _iterate_search_offspring_and_states(search, generations, seeds, states, batches)
     with contextlib.closing(steps):
@@ -124,15 +128,6 @@ def _iterate_search_offspring_and_states(
                 check_generation(search, number, generation)
             offspring = stack_trees([generation.offspring for _, generation in after])
             yield offspring, [state for state, _ in after]
-
-
-def _iterate_peer_offspring_without_states(
-    peer: Peer, search: NoveltySearch, world: World, seeds: list[int], states: list[SearchState]
-) -> Generator[_Step, None, None]:
-    begun = zip(seeds, states, strict=True)
-    runs = [iterate_peer_offspring(peer, search, world.cells, seed, state) for seed, state in begun]
-    for _ in range(world.generations):
-        yield stack_trees([next(run) for run in runs]), []
 
 
 @eqx.filter_jit
