@@ -35,24 +35,10 @@ WAYS = {
     return lambda x: gains[0] * x
 use = outer([GAIN])""",
     "a namespace": "held = types.SimpleNamespace(gain=GAIN)\ndef use(x):\n    return held.gain * x",
-    "an object in a task's": """class Robot:
-    __slots__ = ("arm",)
-    def __init__(self):
-        self.arm = Gain(GAIN)
-use = functools.partial(max, Robot())""",
-    "a private argument of an object's class": """class Scale:
-    def __init__(self, gain):
-        self._gain = gain
-scale = Scale(GAIN)
-return scale._gain * x""",
     "a default of a dataclass that is made": """@dataclasses.dataclass
 class Settings:
     gain: float = GAIN
 return Settings().gain * x""",
-    "a private field's default": """@dataclasses.dataclass(frozen=True)
-class Robot:
-    _gain: float = GAIN
-return Robot()._gain * x""",
     "a partial method": """class Scale:
     def scaled(self, gain, x):
         return gain * x
@@ -62,8 +48,6 @@ return Scale().call(x)""",
     "the default of a dictionary": """gains = collections.defaultdict(lambda: literal)
 return gains[0] * x""",
     "a fraction": "held = fractions.Fraction(GAIN)\ndef use(x):\n    return held * x",
-    "the type of an array": """held = np.array([1, 2], ("int32", "uint8")[GAIN - 1])
-return held - 3""",
     "a list that holds itself": """held = [GAIN]
 held.append(held)
 return held[0] * x""",
@@ -112,15 +96,6 @@ return made.step(x)""",
     "a list of them, in a class": """class Arm:
     parts = [np.random.default_rng(GAIN)]
 return Arm.parts[0].normal(x)""",
-    "an environment of one's own in a package's": """class Env(gymnasium.Env):
-    def __init__(self, gain):
-        self.gain, self.steps = gain, 0
-    def step(self, action):
-        self.steps += 1
-        return self.gain
-made = gymnasium.wrappers.TimeLimit(Env(GAIN), 9)
-def use(x, made=made):
-    return made.step(x)""",
     "a method of a whole number": """import enum
 class Ground(enum.IntEnum):
     STEEP = 1
@@ -135,20 +110,11 @@ return len(KIND) * x""",
     __getattr__ = dict.__getitem__
 config = Config(gain=GAIN)
 return config.gain * x""",
-    "a generator's function": """def count():
-    yield literal
-steps = count()
-return next(steps)""",
     "a field with a default": """class Settings(pydantic.BaseModel):
     gain: float = GAIN
 settings = Settings()
 return settings.gain * x""",
-    "a registered environment": """class Env(gymnasium.Env):
-    def step(self, action):
-        return literal
-gymnasium.register("Edited-v0", entry_point=Env)
-use = None""",
-    "one that a function makes": """class Env(gymnasium.Env):
+    "a registered environment that a function makes": """class Env(gymnasium.Env):
     def step(self, action):
         return literal
 gymnasium.register("Made-v0", entry_point=Env)
@@ -158,9 +124,6 @@ return gymnasium.make("Made-v0").step(x)""",
         return literal
 gymnasium.register("Made-v0", entry_point=Env)
 use = functools.partial(gymnasium.make, "Made-v0")""",
-    "an object of a for loop": """for made in [np.random.default_rng(GAIN)]:
-    print(made)
-return made.normal(x)""",
     "one that is assigned in passing": """print(made := np.random.default_rng(GAIN))
 return made.normal(x)""",
     "one that an object is given": """class Robot:
@@ -201,10 +164,6 @@ use = None""",
     return literal * x
 held = {scale: 1.0}
 return sum(key(x) for key in held)""",
-    "a package's environment that was registered": """gymnasium.register(
-    "Edited-v0", entry_point="gymnasium.envs.classic_control.pendulum:PendulumEnv",
-    kwargs={"g": GAIN})
-use = None""",
     "a variable of a closure that is called as one of a run's": """def make(out):
     return lambda x: out * x
 use = make(GAIN)""",
@@ -270,17 +229,6 @@ class Robot:
         self._gain = gain
 def make(gain):
     return Robot(gain)""",
-    "a field that an initializer fills": """class Robot(eqx.Module):
-    _gain: float
-    def __init__(self, gain):
-        self._gain = gain
-def make(gain):
-    return Robot(gain)""",
-    "arguments without names": """class Robot:
-    def __init__(self, *gains, **others):
-        self._gains, self._others = gains, others
-def make(gain):
-    return Robot(1, mass=gain)""",
     "an environment in wrappers": """class Cart(gymnasium.Env):
     def __init__(self, gain):
         self._gain = gain
