@@ -47,7 +47,6 @@ def test_worlds_are_rebuilt_from_little(task):
         (lambda: DeceptiveMaze(start=(60.0, 450.0, 45.0)), "radians"),
         (lambda: DeceptiveMaze(bitmap=np.zeros((100, 90), bool)), "k rows"),
         (lambda: RoomsMaze(bitmap=np.zeros((50, 50), bool)), "its seed"),
-        (lambda: RoomsMaze(rooms=9), "less than or equal to 8; got 9"),
         (lambda: PlanarArm(0), "greater than 0; got 0"),
         (lambda: AntMaze(stuck_distance=-1.0), "greater than or equal to 0; got -1.0"),
         (lambda: AntMaze(steps=0), "at least 16, the positions"),
