@@ -20,13 +20,14 @@ given = argparse.Namespace(power=0, generations=3)
 @dataclasses.dataclass
 class Ground:
     width: float = 1.0
+    generations: int = 3
 
     def __repr__(self):
         return super().__repr__()
 
 
 GROUND = Ground(3.0)
-CONFIG = {"offset": [0.0, 1.0]}
+CONFIG = {"offset": [0.0, 1.0], "out": "runs/one"}
 SEEN = {}
 
 

@@ -226,6 +226,8 @@ def test_the_text_of_a_notebooks_class_is_found_beside_an_import(tmp_path):
         ("return 1\n", "return 2\n"),  # nobody calls it
         ("width: float = 1.0", "width: float = 2.0"),  # a default of an object that was given it
         ("generations=3", "generations=4"),  # an argument of the program that no function reads
+        ("generations: int = 3", "generations: int = 4"),  # the same in objects and dictionaries
+        ("runs/one", "runs/two"),
         ("return points**power", '"""To the power."""\n    return points**power'),
         ("return points**power", "# to the power\n\n    return (points ** power)"),
         ("def helper(genotypes):", "def helper(genotypes: np.ndarray) -> np.ndarray:"),
