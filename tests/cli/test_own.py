@@ -65,7 +65,7 @@ SMALL |= {"population_size": 8, "offspring_size": 6}
 other = NoveltySearch(Lonely(3), **SMALL)
 strange = NoveltySearch(Stranger(), **SMALL)
 spread = NoveltySearch(Processes(Lonely(), workers=1), **SMALL)
-near = same = counts = PopulationKNN(k=2)
+counts = PopulationKNN(k=2)
 nothing = 5
 '''
 RUN = "runs/lonely_world-search-seed0"
@@ -101,26 +101,16 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
 
 
 @pytest.mark.slow
-def test_methods_are_compared_in_an_own_search_or_task(folder):
-    few = ("--seeds", 2, "--generations", 2, "--estimator")
-    methods = ("lonely_world:near", "--estimator", "lonely_world:same")
-    own = call("compare", "lonely_world:search", *few, *methods, "--out", "own", folder=folder)
-    assert "1.00 (1.00 to 1.00)" in own.stdout
-    assert "| 8 + 6 |" in (folder / "own.md").read_text()
-    both = ("lonely_world:search", "arm")
-    alone = call("compare", *both, *few, "lonely_world:near", folder=folder, status=2)
-    assert "compared alone" in alone.stderr
-
-
-@pytest.mark.slow
-def test_two_methods_of_one_name_and_those_of_pyribs_are_compared(folder):
+def test_two_methods_of_one_name_and_those_of_pyribs_are_compared_in_an_own_search(folder):
     pytest.importorskip("ribs")
-    few = ("--seeds", 2, "--generations", 2, "--estimator")
-    methods = ("counts", "--estimator", "lonely_world:counts", "--peers", "--out", "two")
+    few = ("--seeds", 2, "--generations", 2, "--estimator", "counts")
+    methods = ("--estimator", "lonely_world:counts", "--peers", "--out", "two")
     call("compare", "lonely_world:search", *few, *methods, folder=folder)
     page = (folder / "two.md").read_text()
-    for name in ("lonely_world:counts", "counts", "pyribs, CMA-MAE"):
+    for name in ("lonely_world:counts", "counts", "pyribs, CMA-MAE", "8 + 6"):
         assert f"| {name} | " in page
+    alone = call("compare", "lonely_world:search", "arm", *few, folder=folder, status=2)
+    assert "compared alone" in alone.stderr
 
 
 @pytest.mark.slow

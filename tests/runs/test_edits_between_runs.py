@@ -369,6 +369,9 @@ def test_what_is_changed_between_steps_by_hand_holds_in_the_next(kind, own):
 def test_checks_and_comparisons_use_what_is_there_now(own, tmp_path):
     brns.check_estimator(own.Estimator())
     before = reach(own.Module())
+    novelty = brns.Novelty(own.Estimator(), own.Module().behavior_space)
+    for own.GAIN in (1.0, 8.0):
+        assert novelty.score([[0.0, 0.0]]) == own.GAIN
     own.GAIN = float("nan")
     with pytest.raises(ValueError, match="finite"):
         brns.check_estimator(own.Estimator())

@@ -100,9 +100,6 @@ def test_an_attribute_that_is_changed_holds_in_the_next_evaluation_by_hand():
     class Scaled(Corridor):
         gain = 1.0
 
-        def __init__(self):
-            self.gain = 1.0
-
         def step(self, state, action):
             return super().step(state, action)._replace(reward=jnp.float32(self.gain))
 
