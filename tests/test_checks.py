@@ -12,7 +12,7 @@ import pytest
 from jax.experimental import io_callback
 from modules import Own
 from searches import Distance, search
-from worlds import HostIdentity, Identity, Windy, altered
+from worlds import Counting, HostIdentity, Identity, Windy, altered
 
 import brns
 from brns import Box, check_estimator, check_founders, check_mutation, check_selection, check_task
@@ -365,14 +365,6 @@ def test_a_faulty_part_is_refused(check, part, message):
 
 
 def test_a_setting_that_evaluations_change_is_told():
-    class Counting:
-        genotype_space, behavior_space = HostIdentity.genotype_space, HostIdentity.behavior_space
-        traceable, calls = False, 0
-
-        def evaluate(self, genotypes, key):
-            self.calls += 1
-            return HostIdentity().evaluate(genotypes, key)
-
     with pytest.warns(UserWarning, match="evaluate changed calls of Counting, .* begin such names"):
         check_task(Counting())
 

@@ -91,6 +91,21 @@ class Fragile(HostIdentity):
         return super().evaluate(genotypes, key)
 
 
+class Counting:
+    """The world on the host, which counts in public attributes of its own and of the class."""
+
+    genotype_space, behavior_space = HostIdentity().genotype_space, HostIdentity().behavior_space
+    traceable, gain, batches = False, 1.0, []
+
+    def __init__(self):
+        self.calls = 0
+
+    def evaluate(self, genotypes, key):
+        self.calls += 1
+        self.batches.append(len(genotypes))
+        return HostIdentity().evaluate(self.gain * genotypes, key)
+
+
 class Mute(Exception):
     """An error whose text cannot be made."""
 

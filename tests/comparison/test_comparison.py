@@ -15,7 +15,7 @@ import pytest
 from jax.extend.backend import get_backend
 from numpy.testing import assert_allclose, assert_array_equal
 from stores import run_in_memory
-from worlds import HostIdentity, Identity, altered
+from worlds import Counting, HostIdentity, Identity, altered
 
 import brns
 from brns.comparison import page
@@ -148,19 +148,6 @@ def test_files_of_other_settings_are_refused(compared, unmeasured):
     for changed in ({"methods": {"near": brns.PopulationKNN(k=2)}}, {"generations": 13}):
         with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
             again(compared, **changed)
-
-
-class Counting:
-    genotype_space, behavior_space = HostIdentity().genotype_space, HostIdentity().behavior_space
-    traceable, gain, batches = False, 1.0, []
-
-    def __init__(self):
-        self.calls = 0
-
-    def evaluate(self, genotypes, key):
-        self.calls += 1
-        self.batches.append(len(genotypes))
-        return HostIdentity().evaluate(self.gain * genotypes, key)
 
 
 def test_results_of_code_that_was_edited_are_refused(tmp_path, monkeypatch):

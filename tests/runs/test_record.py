@@ -92,23 +92,16 @@ def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order, 
         assert [g for which, g in read if which is record] == list(range(11))
 
 
-def test_a_record_without_generations_is_refused(whole, tmp_path):
+def test_generations_that_are_missing_are_told_with_what_to_do(whole, tmp_path):
     run = shutil.copytree(whole, tmp_path / "run")
+    (run / "generations/000010.npz").unlink()
+    with pytest.raises(RecordError, match=r"000010.npz cannot be read .*: put back a copy, or"):
+        brns.resume(run, 11, search=SEARCH)
     for names in ("*/000003.npz", "generations/*"):
         for file in run.glob(names):
             file.unlink()
         with pytest.raises(RecordError, match="lacks generations"):
             _ = Record(run).last_generation
-
-
-def test_a_generation_that_is_missing_is_named_with_what_to_do(whole, tmp_path):
-    run = shutil.copytree(whole, tmp_path / "run")
-    last = Record(run).last_generation
-    (run / f"generations/{last:06d}.npz").unlink()
-    with pytest.raises(
-        RecordError, match=rf"{last:06d}.npz cannot be read .*: put back a copy, or"
-    ):
-        brns.resume(run, last + 1, search=SEARCH)
 
 
 def test_genotypes_are_found_where_they_were_born(whole):
