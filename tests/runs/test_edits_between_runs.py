@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 from modules import Own, loaded, typed
 from searches import search as make
-from worlds import Identity
+from worlds import Counting, Identity
 
 import brns
 from brns.runs.provenance import read_sources
@@ -227,21 +227,8 @@ def test_workers_get_the_task_again_where_it_was_changed(own):
     assert chunked._pickle_task().digest != first.digest
 
 
-def test_what_changes_by_itself_makes_nothing_anew(own, monkeypatch):
+def test_what_changes_by_itself_makes_nothing_anew(monkeypatch):
     """Counters of evaluations."""
-
-    class Counting(own.Host):
-        calls = 0
-
-        def __init__(self):
-            super().__init__()
-            self.steps = 0
-
-        def evaluate(self, genotypes, key):
-            self.steps += 1
-            type(self).calls += 1
-            return super().evaluate(genotypes, key)
-
     task, cleared = Counting(), []
     reach(task)
     monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(1))
