@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from brns.cli.__main__ import main
 from brns.cli.screen import console
 
+TESTS = Path(__file__).parent
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 """a maze that takes little"""
 RUN = "runs/maze-counts-seed0"
@@ -45,8 +47,15 @@ def call(*arguments, folder, status=0):
 
 def begin(*arguments, folder, prefix=(), **environment):
     """The same begun in a process of its own: a `Popen`."""
-    command = [*prefix, sys.executable, "-m", "brns.cli", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": "200", **environment}
+    environment = {"COLUMNS": "200", **environment}
+    return python("-m", "brns.cli", *arguments, folder=folder, prefix=prefix, **environment)
+
+
+def python(*arguments, folder=None, prefix=(), **environment):
+    """Python begun with these arguments, which finds brns and the tests' modules: a `Popen`."""
+    command = [*prefix, sys.executable, *map(str, arguments)]
+    paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    environment = {**os.environ, "PYTHONPATH": paths, **environment}
     pipe = subprocess.PIPE
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True

@@ -2,17 +2,14 @@
 
 import contextlib
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import RUN, SHORT, call
+from shell import RUN, SHORT, call, finished, python
 
 import brns
 from brns import Record
@@ -168,9 +165,8 @@ assert not {"jax", "numpy", "equinox"} & set(sys.modules)
 def test_help_and_words_about_names_and_runs_need_no_jax(tmp_path):
     """Importing JAX takes seconds."""
     (tmp_path / "run.json").write_text("{}")
-    paths = os.pathsep.join([str(Path(brns.__file__).parents[1]), str(Path(__file__).parents[1])])
-    environment = {**os.environ, "PYTHONPATH": paths}
-    subprocess.run([sys.executable, "-c", CHEAP], cwd=tmp_path, env=environment, check=True)
+    ended = finished(python("-c", CHEAP, folder=tmp_path))
+    assert ended.returncode == 0, ended.stderr
     assert call("--version", folder=tmp_path).stdout.split() == ["brns", brns.__version__]
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import itertools
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import pytest
 from files import bits, contents, same
 from rich.console import Console
 from searches import HOST, search
+from shell import finished, python
 from worlds import HostIdentity
 
 import brns
@@ -69,8 +69,7 @@ def test_a_program_ends_quietly_though_a_loop_is_open_and_a_thread_waits_for_its
     tmp_path,
 ):
     (tmp_path / "own.py").write_text(OPEN)
-    command = [sys.executable, "-W", "ignore", "own.py"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ended = finished(python("-W", "ignore", "own.py", folder=tmp_path))
     assert (ended.returncode, ended.stdout) == (0, "left\n")
     assert "Exception" not in ended.stderr
     (record,) = brns.records(tmp_path / "run")

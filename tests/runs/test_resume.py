@@ -4,8 +4,6 @@ import gc
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 from files import bits, contents
 from searches import HOST, search
+from shell import python
 from worlds import Counting, HostIdentity, Identity
 
 import brns
@@ -71,10 +70,9 @@ def made(tmp_path_factory):
 
 CHILD = """
 import sys, time
-sys.path[:0] = sys.argv[1:2]
 from searches import HOST
 import brns
-for saved in brns.generations(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
+for saved in brns.generations(HOST, 6, out=sys.argv[1], seeds=2, checkpoint_every=3):
     print(saved.number, flush=True)
     time.sleep(600 if saved.number == 5 else 0.02)
 """
@@ -83,9 +81,7 @@ for saved in brns.generations(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_ever
 @pytest.mark.processes
 def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
     whole, _ = made("host", 2)
-    tests = str(Path(__file__).parents[1])
-    command = [sys.executable, "-c", CHILD, tests, str(tmp_path / "run")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+    with python("-c", CHILD, tmp_path / "run") as child:
         while (line := child.stdout.readline()) and int(line) < 3:
             pass
         with pytest.raises(RecordError, match="is being written by another process"):

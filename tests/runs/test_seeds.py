@@ -3,19 +3,17 @@
 import os
 import queue
 import shutil
-import subprocess
-import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import pytest
 from files import bits, same
 from jax.custom_batching import custom_vmap
 from searches import HOST
+from shell import finished, python
 from worlds import HostIdentity, Identity, altered
 
 import brns
@@ -164,13 +162,11 @@ for generations in map(int, sys.argv[5:]):
 
 def on(cores, code, *arguments, folder):
     """What a process on so many cores prints, which compiles as users do."""
-    environment = os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "0",
-    }
     some = f"import os\nos.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores}])\n"
-    command = [sys.executable, "-c", some + code, *map(str, arguments)]
-    return subprocess.check_output(command, env=environment, cwd=folder)
+    users = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}
+    ended = finished(python("-c", some + code, *arguments, folder=folder, **users))
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
 
 
 several_cores = pytest.mark.skipif(

@@ -1,10 +1,7 @@
 """A population over several devices: the bits of one device."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from shell import finished, python
 
 RUNS = """
 import jax, numpy as np, brns
@@ -25,4 +22,5 @@ jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), *found)
 @pytest.mark.slow
 def test_three_devices_give_the_bits_of_one():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=3", "JAX_PLATFORMS": "cpu"}
-    subprocess.run([sys.executable, "-c", RUNS], env=os.environ | flags, check=True)
+    ended = finished(python("-c", RUNS, **flags))
+    assert ended.returncode == 0, ended.stderr

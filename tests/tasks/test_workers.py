@@ -4,13 +4,11 @@ import multiprocessing
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import cloudpickle
 import equinox as eqx
@@ -21,6 +19,7 @@ import numpy as np
 import pytest
 from files import bits, same
 from searches import HOST
+from shell import TESTS, finished, python
 from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
@@ -44,7 +43,6 @@ def alone(task, genotypes=GENOTYPES):
 
 
 EXPECTED = alone(HostIdentity())
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -467,13 +465,6 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
                 on(Faulty(fault)).evaluate(GENOTYPES, KEY)
 
 
-def begin(code):
-    """Python that runs this, and whose output ends when all that it started have ended."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    command = [sys.executable, "-c", code]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
-
-
 KILLED = """
 import jax, subprocess, sys, worlds
 from brns.tasks.workers import Processes
@@ -491,10 +482,10 @@ task.evaluate(genotypes, jax.random.key(0))
 
 @pytest.mark.slow
 def test_a_busy_worker_and_its_simulator_end_with_a_search_that_was_killed(tmp_path):
-    process = begin(KILLED.format(flag=tmp_path / "met"))
+    process = python("-c", KILLED.format(flag=tmp_path / "met"))
     waited((tmp_path / "met").exists)
     process.kill()
-    process.communicate(timeout=120)
+    process.communicate(timeout=120)  # its output ends when all that it started have ended
 
 
 ENDLESS = """
@@ -511,9 +502,7 @@ Processes(Endless(), 1).evaluate(jax.numpy.zeros((4, 5)), jax.random.key(0))
 
 @pytest.mark.slow
 def test_a_thread_of_a_task_that_never_ends_does_not_hold_a_worker():
-    process = begin(ENDLESS)
-    process.communicate(timeout=120)
-    assert process.returncode == 0
+    assert finished(python("-c", ENDLESS)).returncode == 0
 
 
 def waited(condition, seconds=120):
