@@ -48,6 +48,17 @@ def test_visits_by_hand():
     assert_allclose(visits(FINE, state, [often, once, never]), [expected, expected, 0], rtol=1e-5)
 
 
+def test_visits_are_counted_again_of_more_behaviors_than_fit_a_chunk():
+    """And without those who failed."""
+    born = np.split(np.random.default_rng(1).uniform(0, 600, (3 * 1700, 2)), 3)
+    state = learned(FINE, born)
+    failed = np.full((2, 2), np.nan)
+    again = FINE.restore(FINE.compact(state), [born[0], failed, *born[1:]])
+    assert_array_equal(again.visits, state.visits)
+    more = FINE.restore(FINE.compact(state), born[1:], learned(FINE, born[:1]))
+    assert_array_equal(more.visits, state.visits)
+
+
 @pytest.mark.parametrize(
     ("cones", "many", "more"),
     [(None, 3, 6), (0.0, 3, 0)]
