@@ -17,9 +17,7 @@ from brns.estimators.neighbours import References, nearest_squared_distances
 
 
 class Archive(NamedTuple):
-    """Individuals kept for good, or until the archive is full. Entries fill the rows from 0 on,
-    without gaps.
-    """
+    """Individuals kept for good, or until it is full; entries fill rows from 0 on, without gaps."""
 
     descriptor: Float[Array, "capacity d"]
     id: Int[Array, " capacity"]
@@ -57,13 +55,11 @@ class ArchiveKNN(eqx.Module):
     capacity: int = 10000
     """largest number of entries; paper, section 5.1 (2000, 4000 and 6000 in section 5.2)"""
     entry: Literal["random", "most_novel"] = "random"
-    """which individuals enter: drawn uniformly without replacement, or the most novel;
-    published code"""
+    """which enter: drawn uniformly without replacement, or the most novel; published code"""
     threshold: FiniteFloat | None = None
     """only individuals of larger novelty enter; section 3.1's t, off by default"""
     removal: Literal["random", "oldest", "least_novel"] = "random"
-    """which entries leave a full archive: random (published code), first in first out,
-    or least novel at entry"""
+    """which leave a full archive: random (published code), the oldest, or least novel at entry"""
 
     def __check_init__(self):
         check_setting_types(self)
@@ -85,9 +81,7 @@ class ArchiveKNN(eqx.Module):
     def score(
         self, state: Archive, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The mean distance to the k nearest others of A united with P; see
-        `NoveltyEstimator.score`.
-        """
+        """The mean distance to the k nearest others of A and P; see `NoveltyEstimator.score`."""
         archived = (state.id >= 0) & ~_isin(state.id, population.id)
         references = References(state.descriptor, archived)
         return _compute_sparseness(self.k, descriptors, population, references)
@@ -130,8 +124,7 @@ class ArchiveKNN(eqx.Module):
 
 
 class PopulationKNN(eqx.Module):
-    """Novelty as sparseness within the population alone:
-    `ArchiveKNN` with an archive that stays empty.
+    """Novelty as sparseness in the population alone: `ArchiveKNN` with an archive that stays empty.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, section 2.
     """

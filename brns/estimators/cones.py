@@ -26,9 +26,7 @@ class Cones(NamedTuple):
 
 
 def draw_cone_hashes(key: Key[Array, ""], tables: int, directions: int) -> Cones:
-    """Random hash functions: for each table groups of directions, which are axes of the space or
-    random ones of a shared pool, and a random tip for each group.
-    """
+    """Random hashes: for each table groups of axes or shared directions, each with a random tip."""
     choose, place, row = jax.random.split(key, 3)
     number = min(DIRECTIONS, directions)
     axis = draw_axis_subsets(choose, tables * MOST_GROUPS, directions, number)

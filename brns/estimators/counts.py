@@ -198,10 +198,7 @@ class VisitCounts(eqx.Module):
     def score(
         self, state: Counts, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The rarity of descriptors; see `NoveltyEstimator.score`.
-
-        Whoever of the population is not learned yet counts as a visit.
-        """
+        """Rarity, where whoever is not learned yet counts too; see `NoveltyEstimator.score`."""
         novelty = self._compute_rarity(self._add_new_visits(state, population), descriptors)
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
 
@@ -220,9 +217,7 @@ class VisitCounts(eqx.Module):
         return 1 / self._compute_rarity(state, descriptors) - 1
 
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
-        """The offspring counted, and at a search's beginning the founders; see
-        `NoveltyEstimator.update`.
-        """
+        """The offspring counted, and at first the founders; see `NoveltyEstimator.update`."""
         # In the order in which the loop scored them, so that the compiler does both at once.
         everyone = concatenate_populations(generation.parents, generation.offspring)
         state = self._add_new_visits(state, everyone)
@@ -282,9 +277,7 @@ class VisitCounts(eqx.Module):
         return state._replace(visits=state.visits - other.visits, seen=state.seen - other.seen)
 
     def compact(self, state: Counts) -> Counts:
-        """The state without its visits, which follow from a run's descriptors; see
-        `Compactable.compact`.
-        """
+        """The state without visits, which a run's descriptors tell; see `Compactable.compact`."""
         return state._replace(visits=state.visits[:0])
 
     def restore(
@@ -402,9 +395,7 @@ class VisitCounts(eqx.Module):
 def _project_on_coordinates_and_directions(
     points: Float[Array, "n d"], direction: Int16[Array, "blocks rows columns"]
 ) -> Float[Array, "axes n"]:
-    """Where points, in half boxes, are along each coordinate and each direction; never rounded
-    otherwise in another batch.
-    """
+    """Points, in half boxes, along coordinates and directions; rounded alike in every batch."""
     fixed = jnp.round(jnp.clip(points, -FURTHEST, FURTHEST) / UNIT)
     high = jnp.round(fixed / LIMB)
     low = fixed - high * LIMB
@@ -439,9 +430,7 @@ def _draw_integer_directions(key: Key[Array, ""], d: int) -> Int16[Array, "block
 
 
 def _tabulate_rarity(grids: int) -> Int[np.ndarray, " bins"]:
-    """1 / sqrt(1 + N) as integers whose sum over all grids stays below 2^31,
-    by the bits of 1 + N.
-    """
+    """1 / sqrt(1 + N) by the bits of 1 + N, as integers whose sum over grids is below 2^31."""
     bits = np.arange(31 << MANTISSA, dtype=np.int32) + (127 << MANTISSA)
     visits = (bits << (23 - MANTISSA)).view(np.float32).astype(np.float64)
     return np.floor(2**30 // grids / np.sqrt(visits)).astype(np.int32)

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 from jax.scipy import linalg
 
-# Of several seeds one matrix after another. LAPACK's kernels for batches, in JAX 0.10, wait in
-# XLA's threads for XLA's threads, and two of them at a time can wait for ever.
+# One matrix after another: of JAX 0.10's batched LAPACK kernels two at a time can wait for ever.
 qr = sequential_vmap(lambda rows: tuple(jnp.linalg.qr(rows)))
 """Q with orthonormal columns and an upper triangle R of a matrix, $Q R = B$"""
 triangle = sequential_vmap(lambda rows: jnp.linalg.qr(rows, mode="r"))

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-# of "he-biased": it puts the folds of an encoder all over [-1, 1],
-# where zero biases put them through 0
+# of "he-biased": an encoder's folds lie all over [-1, 1], and not at 0 as with zero biases
 BIAS = 0.3
 WIDEST_LAYER = 2**15  # the square is the number of its weights
 
@@ -17,8 +16,7 @@ WIDEST_LAYER = 2**15  # the square is the number of its weights
 def init_weights_and_count_outputs(
     encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]
 ) -> tuple[PyTree, int]:
-    """The weights of an encoder of the user's own, and the number of its outputs; a `ValueError`
-    where it does not map `(n, d)` to `(n, m)`.
+    """The weights of a user's encoder and how many outputs it has, if it maps `(n, d)` to `(n, m)`.
 
     The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every
     key; `build_encoder` makes it again.
@@ -33,9 +31,7 @@ def init_weights_and_count_outputs(
 
 
 def build_encoder(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
-    """The user's encoder with the weights that `init_weights_and_count_outputs` gave, of the same
-    depth.
-    """
+    """The user's encoder of this depth with weights of `init_weights_and_count_outputs`."""
     others = []
 
     def append_non_weights(key: Key[Array, ""]) -> None:

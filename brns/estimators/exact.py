@@ -41,8 +41,7 @@ class ExactState(NamedTuple):
     seen: Int[Array, ""]
     """how many behaviors were learned"""
     newest: Int[Array, ""]
-    """the latest generation of birth among them, by which the learned are known;
-    -1 before the first update"""
+    """the latest birth among them, by which the learned are known; -1 before the first update"""
 
 
 class ExactRecognition(eqx.Module):
@@ -75,8 +74,7 @@ class ExactRecognition(eqx.Module):
     regularization: Annotated[float, Ge(1 / LARGEST), Lt(math.inf)] = 1.0
     """lambda: how many visits halve the novelty of a behavior unlike all others"""
     forgetting: Annotated[float, Gt(0), Le(1)] = 1.0
-    """what is left of a visit a generation later; below 1 old visits fade,
-    for worlds that change"""
+    """what is left of a visit a generation later; below 1 visits fade, for worlds that change"""
     encoder: Callable[..., Any] | None = None
     """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it
     sees the box as [-1, 1]^d; `size` and `frequencies` play no part then"""
@@ -114,22 +112,15 @@ class ExactRecognition(eqx.Module):
     def score(
         self, state: ExactState, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The novelty that remains; see `NoveltyEstimator.score`.
-
-        It counts all that was learned, and whoever of the population is not learned yet.
-        """
+        """The novelty left by the learned and by the population; see `NoveltyEstimator.score`."""
         state = state._replace(frame=fit_frame_to_founders_once(state.frame, population))
         rows, _ = self._project_features_and_mask_new(state, population)
         features = self.embed(state, descriptors) @ state.root.T
         return compute_posterior_variance(features, rows, self.regularization)
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
-        """The state after learning who is not learned yet; see `NoveltyEstimator.update`.
-
-        These are the offspring, and at a search's beginning the founders too.
-        """
-        # In the order in which the loop scored them,
-        # so that the compiler does the work for both once.
+        """The offspring learned, and at first the founders; see `NoveltyEstimator.update`."""
+        # In the order in which the loop scored them: the compiler does the work for both once.
         everyone = concatenate_populations(generation.parents, generation.offspring)
         if self.forgetting < 1:
             root = decay_inverse_root_toward_prior(state.root, self.forgetting)
@@ -152,9 +143,7 @@ class ExactRecognition(eqx.Module):
         return jnp.where(new[:, None], rows, 0.0), new
 
     def start_empty_island(self, state: ExactState) -> ExactState:
-        """A state that has seen nothing, with the features and the scale of `state`; see
-        `VisitCounts.start_empty_island`.
-        """
+        """Nothing seen, with `state`'s features and scale; see `VisitCounts.start_empty_island`."""
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
     def merge(

@@ -1,6 +1,4 @@
-"""Frozen random features of behaviors:
-two are alike as far as the inner product of their features is large.
-"""
+"""Frozen random features: behaviors are alike as far as their features' inner product is large."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,9 +21,7 @@ FAR = 4.0  # half boxes from the box's center; founders beyond are outliers wher
 
 
 class Frame(NamedTuple):
-    """Where descriptors are measured from, and in what unit: first the box,
-    then the spread of the founders.
-    """
+    """From where and in what unit descriptors are measured: the box, then the founders' spread."""
 
     space: Box
     center: Float[Array, " d"]
@@ -89,9 +85,7 @@ def _compute_participation_ratio(
 
 
 def _sum_rows(rows: Float[Array, "n d"]) -> Float[Array, " d"]:
-    """The sum of rows, of neighbours first, then of their sums and so on, so that further rows of
-    zeros change no bit: founders have one frame, alone and beside offspring.
-    """
+    """Rows summed pair by pair: further zeros, such as offspring beside founders, change no bit."""
     missing = (1 << max(len(rows) - 1, 0).bit_length()) - len(rows)
     sums = jax.lax.optimization_barrier(jnp.pad(rows, ((0, missing), (0, 0))))
     while len(sums) > 1:

@@ -25,8 +25,7 @@ class References(NamedTuple):
 def nearest_squared_distances(
     queries: Float[Array, "n d"], references: References, count: int
 ) -> Float[Array, "n {count}"]:
-    """The squared distances from each query to its `count` nearest references, sorted; infinite
-    where there are fewer.
+    """Squared distances to each query's `count` nearest references, sorted; infinite where fewer.
 
     Exact up to the rounding of float32 differences; their squares lose distances below 1e-19.
     Memory follows the references alone, since queries are taken in chunks.
@@ -45,8 +44,7 @@ def nearest_squared_distances(
         distances = jnp.where(present[:, None], squared_distances(chunk.T, point), jnp.inf)
         distances = distances.reshape(GROUP, -1, size)
         if rows // GROUP > count:  # the groups with the smallest minima hold the smallest distances
-            # A loop, because XLA's CPU code for jnp.min over the first axis
-            # takes longer than the distances do.
+            # A loop: XLA's jnp.min over the first axis takes longer on a CPU than the distances.
             minima = jax.lax.fori_loop(
                 1, GROUP, lambda i, low: jnp.minimum(low, distances[i]), distances[0]
             )

@@ -76,8 +76,7 @@ class BehaviorRecognition(eqx.Module):
     learn_from: Literal["offspring", "survivors"] = "offspring"
     """what D holds: offspring as in Algorithm 1, or survivors as in the published code"""
     inputs: Literal["raw", "scaled"] = "scaled"
-    """descriptors as they are, as in the published code,
-    or mapped from the behavior space to [-1, 1]"""
+    """descriptors as they are (published code), or mapped from the behavior space to [-1, 1]"""
     initialisation: Literal["he", "he-biased", "uniform"] = "uniform"
     """he: Gaussian He, zero biases (paper, section 3.2); he-biased: the same, but biases uniform in
     +-0.3; uniform: weights and biases in +-1/sqrt(fan_in) (published code)"""
@@ -124,10 +123,7 @@ class BehaviorRecognition(eqx.Module):
     def score(
         self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """M(b, w); see `NoveltyEstimator.score`.
-
-        The population plays no part: what was seen is in the weights.
-        """
+        """M(b, w), by the weights and not the population; see `NoveltyEstimator.score`."""
         points = _scale_inputs(state, descriptors)
         embedding = self._build_network(state.target, 0)(points)
         return self._compute_error(state.predictor, points, embedding)
@@ -138,8 +134,7 @@ class BehaviorRecognition(eqx.Module):
         """Train xi1 on D, then forget D; see `NoveltyEstimator.update`."""
         (key_train,) = jax.random.split(key, 1)
         predictor, optimiser = self._train_predictor(state, generation, key_train)
-        # Where Adam's state has overflowed its weights would not move again: novelty is NaN,
-        # with which a run ends.
+        # After an overflow of Adam's state no weight would move: novelty is NaN, which ends a run.
         finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
         predictor = jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
         return state._replace(predictor=predictor, optimiser=optimiser)
@@ -176,14 +171,12 @@ class BehaviorRecognition(eqx.Module):
     ) -> tuple[Float[Array, "n d"], Bool[Array, " n"], int]:
         """D of Algorithm 1: the offspring, and in the first generation the founders, their parents.
 
-        D is the rows that are present; the others fill it up to a constant shape. The number is
-        that of a usual D.
+        D is the rows present; others fill it up to a constant shape. The number is of a usual D.
         """
         if self.learn_from == "survivors":
             survivors = generation.survivors
             return survivors.descriptor, ~survivors.failed, len(survivors.id)
-        # In the order in which the loop scored them,
-        # so that the compiler shares that evaluation of xi*.
+        # In the loop's order of scoring, so that the compiler shares that evaluation of xi*.
         everyone = concatenate_populations(generation.parents, generation.offspring)
         born = generation.offspring.born
         newborn = jnp.arange(len(everyone.id)) >= len(generation.parents.id)
@@ -197,8 +190,7 @@ class BehaviorRecognition(eqx.Module):
         points = _scale_inputs(state, descriptors)
         # so that xi* is never evaluated twice on one of them
         embedding = self._build_network(state.target, 0)(points)
-        # The offspring are cut into as few batches as `batch` allows;
-        # with founders there are more of that size.
+        # Offspring are cut into as few batches as `batch` allows; founders make more of that size.
         rows = -(-usual // -(-usual // self.batch))
         total, count = len(points), jnp.sum(present)
         steps = (count + rows - 1) // rows
@@ -215,8 +207,7 @@ class BehaviorRecognition(eqx.Module):
             error = self._compute_error(predictor, points[order], embedding[order])
             return jnp.sum(weight * error) / jnp.sum(weight)
 
-        # In a single batch the order of the rows changes nothing,
-        # and drawing one is a fifth of the cost at d = 2.
+        # In a single batch order changes nothing, and drawing one is a fifth of the cost at d = 2.
         orders = jax.lax.cond(steps > 1, shuffle_present_rows, list_present_rows_unshuffled)
         orders = jnp.pad(orders, ((0, 0), (0, -total % rows)))
 
@@ -256,9 +247,7 @@ class BehaviorRecognition(eqx.Module):
     def _compute_error(
         self, predictor: PyTree, points: Float[Array, "n i"], embedding: Float[Array, "n e"]
     ) -> Float[Array, " n"]:
-        r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$ of points and their target
-        embeddings.
-        """
+        r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$ of points and their embeddings."""
         return jnp.sum((self._build_network(predictor, 1)(points) - embedding) ** 2, axis=-1)
 
 
