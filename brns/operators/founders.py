@@ -34,8 +34,7 @@ class LayerFounders(eqx.Module):
     """
 
     sizes: Annotated[tuple[PositiveInt, ...], MinLen(2)] = (5, 10, 10, 10, 2)
-    """neurons a layer, from observations to actions; those of the maze's policy.
-    The ant's is [29, 10, 10, 10, 8]"""
+    """neurons a layer, from observations to actions: the maze's. The ant's: [29, 10, 10, 10, 8]"""
 
     __check_init__ = check_setting_types
 
@@ -43,8 +42,7 @@ class LayerFounders(eqx.Module):
         """Draw founders; see `brns.core.Founders`.
 
         Raises:
-            ValueError: where the network's weights and biases are not as
-                many as the box has dimensions.
+            ValueError: where the network has not as many weights and biases as the box dimensions.
         """
         layers = [(inputs, outputs * (inputs + 1)) for inputs, outputs in pairwise(self.sizes)]
         genes = sum(length for _, length in layers)

@@ -104,11 +104,9 @@ class IsoLineDD(eqx.Module):
     """
 
     sigma_iso: FromZero = 0.01
-    """standard deviation all around, as a share of the box's width; Vassiliades & Mouret,
-    where the width is 1"""
+    """standard deviation all around, in widths of the box; Vassiliades & Mouret's is 1 wide"""
     sigma_line: FromZero = 0.2
-    """standard deviation along the line, as a share of the distance to the other parent;
-    Vassiliades & Mouret"""
+    """standard deviation along the line, in distances to the other parent; Vassiliades & Mouret"""
 
     def __check_init__(self):
         check_setting_types(self)
@@ -147,8 +145,7 @@ class Crossover(eqx.Module):
     """
 
     points: PositiveInt | None = None
-    """at how many places genes are cut; None is uniform crossover,
-    for which the order of genes tells nothing"""
+    """how often genes are cut; None is uniform crossover, for which their order tells nothing"""
     mutated: FromZero = 1.0
     """how many genes mutate afterwards, on average"""
 
@@ -242,8 +239,7 @@ class MixedMutation(eqx.Module):
     )
     """the operators; results/worlds/README.md has others that were tried"""
     exploration: PositiveShare = 0.2
-    """epsilon, the share of offspring whose operator is drawn evenly;
-    1 gives all operators the same share"""
+    """epsilon, the share of offspring whose operator is drawn evenly; 1 is an even share for all"""
     credit_rate: Share = 0.1
     """alpha, how quickly credit follows"""
     rewarded: PositiveShare = 0.1

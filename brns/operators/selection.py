@@ -110,9 +110,7 @@ def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
 def compute_crowding_distance(
     objectives: Float[Array, "n m"], front: Int[Array, " n"]
 ) -> Float[Array, " n"]:
-    """The sum over objectives of the gap between neighbours in a front, over the front's range;
-    infinite at its ends.
-    """
+    """The sum over objectives of neighbours' gap over the front's range; infinite at its ends."""
 
     def along(values: Float[Array, " n"]) -> Float[Array, " n"]:
         order = jnp.lexsort((values, front))
