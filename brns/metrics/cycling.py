@@ -31,8 +31,7 @@ from brns.metrics.recorded import NoveltySearch, Numbers, Record, require_states
 PROBES = 256
 """uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
 BLOCK = 512
-"""individuals that are scored at once: enough to fill the processor,
-few enough to waste little of the last block"""
+"""individuals scored at once: enough to fill a processor, but wasting little of the last block"""
 MARGIN = 0.1
 """by how much a rank must rise to count: three times R's error"""
 PAIRS = 10**6
@@ -41,9 +40,7 @@ PAIRS = 10**6
 
 @runtime_checkable
 class Embeds(Protocol):
-    """An estimator whose novelty is a distance: in behavior space, or in a space of its own such
-    as that of xi*.
-    """
+    """An estimator whose novelty is a distance: of behaviors, or in a space such as that of xi*."""
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
         """Where descriptors lie in that space.
@@ -75,8 +72,7 @@ class Cycling(NamedTuple):
 
 
 _CACHE: WeakKeyDictionary[Any, dict[Any, tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
-"""of a record, by the generations: the search and its statistics, for which summaries,
-figures and reports ask again"""
+"""a record's search and statistics by generations, for which summaries and figures ask again"""
 
 
 def cycling_of_record(
@@ -135,8 +131,7 @@ def compute_q_and_r(
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
     """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere.
 
-    One state is in memory at a time. It scores the probes, then once every individual that survived
-    until then.
+    One state is in memory at a time: it scores the probes, and once each who survived until then.
     """
     points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape

@@ -18,8 +18,7 @@ class Measure(NamedTuple):
     function: Callable[[Record], float | None]
     """None where the run has no such number, such as a first solution"""
     needs: Literal["nothing", "grid", "paths", "generations", "states"] = "nothing"
-    """what a run must have: cells over its behavior space, behaviors that are paths,
-    2 generations, 2 states"""
+    """what a run must have: cells over its behaviors, paths, 2 generations or 2 states"""
 
 
 def _find_first_solved(record: Record) -> int | None:

@@ -90,9 +90,7 @@ def read_all_evaluated(record: Record, names: Sequence[str] = PLAIN) -> dict[str
 def require_states(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
-    """The generations whose states a measure reads, by default all that have one; a `ValueError`,
-    which names the measure, where some were not kept, or they are fewer than it needs.
-    """
+    """Generations whose states a measure reads, by default all; refused if missing or too few."""
     snapshots = record.generations_with_states
     requested = snapshots if generations is None else list(generations)
     if len(requested) < least or requested != sorted(set(requested) & set(snapshots)):

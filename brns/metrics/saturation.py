@@ -16,16 +16,14 @@ GRIDS, ROWS = 16, 4096
 PITCHES = (1e-3, 0.5)
 """the finest and the coarsest, of half the box"""
 TELLING = (30, 1000)
-"""visited cells of a grid that tells: of fewer all are soon visited,
-and of more each behavior visits its own"""
+"""visited cells of a grid that tells: of fewer all are visited, of more each by one behavior"""
 
 FAR = 1e9
 """widths of the box, beyond which all behaviors are in one place: their cells have no numbers"""
 
 
 class VisitedCells:
-    """The cells that a search has visited: of grids at every scale,
-    each over a random plane of the behavior space.
+    """The visited cells of grids at every scale, each over a random plane of the behavior space.
 
     Args:
         space: the behavior space.

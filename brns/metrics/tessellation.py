@@ -14,8 +14,7 @@ from jaxtyping import Float
 from brns.metrics.coverage import Points
 
 CELLS = 3000
-"""as in the trials that showed what planes hide; fewer cells are all covered soon,
-more by chance"""
+"""as in the trials that showed what planes hide; fewer are all covered soon, more by chance"""
 SHARE = 7
 """of so many behaviors one is used to place the centres: more take longer and move little"""
 ITERATIONS = 10
