@@ -121,9 +121,7 @@ def choose_looks(labels: Iterable[str]) -> dict[str, Look]:
 
 
 def find_scene(record: Record) -> Scene:
-    """The scene that a run's task tells of itself; where it tells none, or nobody gave the task,
-    the box of its behavior space.
-    """
+    """The scene that a run's task tells, or the box of its behavior space where there is none."""
     task = record.search_or_none and unwrap_task(record.search.task)
     return task.scene() if isinstance(task, Drawable) else make_plain_scene(record.behavior_space)
 
@@ -143,9 +141,7 @@ def pick_evenly(first: int, last: int, count: int) -> list[int]:
 
 
 def find_latest_generations_with_maps(record: Record, moments: Sequence[int]) -> list[int | None]:
-    """The last generation until each of these moments that has a map of novelty; None before the
-    first, which a fork has where it begins.
-    """
+    """The last generation up to each moment that has a map of novelty; None before the first."""
     stored = record.generations_with_states if can_draw_novelty_map(record) else []
     rows = np.searchsorted(stored, moments, "right").tolist()
     return [stored[row - 1] if row else None for row in rows]

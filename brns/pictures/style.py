@@ -59,8 +59,7 @@ PANEL = 5.4
 LONGEST = 60
 """letters of a label in a legend"""
 WIDTHS = {"column": 3.5, "page": 7.2}
-"""inches of one and of two columns, as in Nature and in PNAS; ACM's and IEEE's columns are 0.2
-narrower"""
+"""inches of one and of two columns in Nature and PNAS; ACM's and IEEE's are 0.2 narrower"""
 IN_PRINT: Any = {
     "font.size": 7.0,
     "axes.titlesize": 7.5,

@@ -27,8 +27,7 @@ class Picture(NamedTuple):
     fitness: bool = False
     """whether it needs a task whose fitness is not the same for all"""
     panels: Literal["one", "method", "run", "states"] = "one"
-    """one panel for all runs, one a method, one for each method's first seed, or three of it:
-    early, middle, last"""
+    """one for all, one a method, one a method's first seed, or three of it: early, middle, last"""
     archived: bool = False
     """whether methods without an archive are left out, if others have one"""
     options: tuple[str, ...] = ()

@@ -140,11 +140,7 @@ def _tabulate_settings_by_run(records: Collection[Record]) -> dict[str, list[Any
 def estimate_and_test_measures(
     runs: Mapping[str, Sequence[Record]],
 ) -> dict[str, list[tuple[Estimate | None, Difference | None]]]:
-    """Of each measure, by its name: each method's estimate over seeds, and its test against the
-    first method.
-
-    p is corrected for the whole table.
-    """
+    """By measure: each method's estimate, and its test against the first, p corrected over all."""
     of_paths = find_scene(next(iter(runs.values()))[0]).paths
     values: dict[str, dict[str, dict[int, float]]] = {}
     numbers: dict[str, list[int]] = {}

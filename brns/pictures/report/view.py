@@ -42,9 +42,7 @@ def choose_generations_of_longest_run(records: Sequence[Record]) -> list[int]:
 
 
 def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
-    """What the page's script draws of a run of each method: the scene, the generations, and a panel
-    for each. Arrays are base64 of little-endian bytes.
-    """
+    """What the page's script draws: the scene, the generations, and a panel for each method."""
     world = find_scene(next(iter(runs.values())))
     generations = choose_generations_of_longest_run(list(runs.values()))
     panels = []
