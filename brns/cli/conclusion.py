@@ -39,8 +39,7 @@ DETAILS = (
 )
 """numbers that only `--all` shows"""
 SELDOM = 0.05
-"""the share of later generations below which novelty that comes back is little;
-as in the reproduction's claims"""
+"""the share of later generations below which regained novelty is little; as in the reproduction"""
 KINDS = 3
 """of errors, that are told; the others are counted together"""
 NOTHING = 1e-9
@@ -67,10 +66,7 @@ VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
 def print_conclusion_and_draw(
     directory: Path, records: Sequence[Record], redraw: bool = False, details: bool = False
 ) -> None:
-    """Print a table for each method, what it says, and how the runs ended, and draw the pictures
-    that they lack, or all of them anew (`redraw`). With `details` all numbers are shown, and what
-    they mean.
-    """
+    """Print each method's table, what it says and how runs ended; draw missing pictures, or all."""
     measured = show_progress_of(records, "measuring", len(records))
     without = () if details else DETAILS
     rows = {
@@ -137,9 +133,7 @@ def _describe_failures(record: Record) -> str:
 
 
 def format_error_counts(texts: Sequence[str]) -> str:
-    """How often each error came, by the first line of its text, the most frequent first; errors
-    that differ only in their numbers are one.
-    """
+    """How often each error came, the most frequent first; those that differ in numbers are one."""
     kinds: dict[str, list[str]] = {}
     for text in texts:
         line = text.strip().partition("\n")[0].rpartition("(rows from 0) ")[2]
@@ -180,9 +174,7 @@ def _describe_ending(record: Record) -> str:
 
 
 def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`. Whether they are
-    saturated is said of LEAST generations or more, as by `--until saturated`.
-    """
+    """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`."""
     lines = []
     for name, (limits, verdict) in VERDICTS.items():
         least = LEAST if name == "new" else 0

@@ -1,6 +1,4 @@
-"""`brns runs`: what stands below a directory, from `run.json`, `progress.csv` and the names of
-files. It needs neither JAX nor NumPy, and writes nothing.
-"""
+"""`brns runs`: what files below a directory say, without JAX and NumPy; nothing is written."""
 
 import datetime
 import json
@@ -31,8 +29,7 @@ class RunLine(NamedTuple):
 
     path: Path
     state: str
-    """damaged; running: its lock is held; or how it ended: finished, saturated, stopped,
-    interrupted or failed"""
+    """damaged, running (its lock is held), finished, saturated, stopped, interrupted or failed"""
     note: str = ""
     """of a damaged or failed run the reason"""
     changed: str = ""
@@ -64,8 +61,7 @@ class RunLine(NamedTuple):
 
 
 def find_runs_recursively(directory: Path) -> list[Path]:
-    """The run in a directory, or all runs anywhere below it, in the order of their paths; a
-    `SettingsError` where there is none.
+    """The run in a directory, or all below it, sorted by path; a `SettingsError` without any.
 
     What is hidden in it, or within a run, is left out; links are followed, but not back.
     """
@@ -150,9 +146,7 @@ def _check_and_read_run(path: Path) -> RunLine:
 def select_runs(
     directory: Path, filters: Sequence[str] = (), sort: str | None = None, reverse: bool = False
 ) -> list[RunLine]:
-    """The runs below a directory for which all filters hold, such as `state=failed`, sorted by a
-    column; those without a value come last.
-    """
+    """Runs that pass all filters, such as `state=failed`, by a column; those without it last."""
     rows = summarize_runs(directory)
     for text in filters:
         name, equals, value = (piece.strip() for piece in text.partition("="))

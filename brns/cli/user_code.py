@@ -95,9 +95,7 @@ def open_workers(
     failures: float | None,
     log: Path | None,
 ) -> Generator[NoveltySearch, None, None]:
-    """The search with its task evaluated by workers until the block ends, if any are asked for;
-    with `failures` alone it is evaluated here.
-    """
+    """The search, evaluated until the block ends by the workers asked for, or else here."""
     for option, value in {"--timeout": timeout, "--worker-log": log}.items():
         if workers is None and value is not None:
             raise SettingsError(f"{option} goes with --workers")
