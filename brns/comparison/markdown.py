@@ -26,9 +26,7 @@ def format_table(lines: Sequence[Sequence[str]]) -> str:
 def format_command_and_provenance(
     scale: str, made: Sequence[Mapping[str, Any]] = (), measured: Mapping[str, Any] | None = None
 ) -> str:
-    """Where a page's numbers come from, in Markdown: which processes made the runs, where others
-    did, with the names of theirs as `rows`; and which measured them, by default this one.
-    """
+    """Which processes `made` a page's runs, if others did, and which `measured` them."""
     measured = measured or provenance.collect_provenance()
     command, text = f"Command: `{measured['command']}`.", provenance.format_provenance(measured)
     if not made:

@@ -36,19 +36,15 @@ class MethodResult(NamedTuple):
     """Coverage, first solutions, cycling and time of a method on one task; row s is seed s."""
 
     covered: Float[np.ndarray, "s p"]
-    """cells visited by everything evaluated up to each of POINTS, the founders included;
-    NaN where it is not known"""
+    """cells visited up to each of POINTS, the founders included; NaN where it is not known"""
     first_solved: Float[np.ndarray, " s"]
     """the generation of the first success; NaN where there was none"""
     eta: Float[np.ndarray, " s"]
-    """the mean of eta over the kept generations, those aside whose own novelty was 0;
-    NaN for a peer, as kappa"""
+    """the mean over kept generations whose own novelty was not 0; NaN for a peer, as kappa"""
     kappa: Float[np.ndarray, " s"]
-    """the share of later kept generations in which what was visited became novel again,
-    by 1 % of what it was"""
+    """the share of later kept generations in which what was visited became 1 % more novel again"""
     milliseconds: Float[np.ndarray, " s"]
-    """of wall time on a core, for one generation of one seed, without what is compiled first: the
-    mean over the seeds that ran together"""
+    """wall time of a seed's generation on a core, once compiled; the mean of seeds run together"""
 
     def get_covered_at(self, fraction: float) -> Float[np.ndarray, " s"]:
         """The cells covered by each seed after a fraction of the run, one of POINTS."""

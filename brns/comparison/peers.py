@@ -24,11 +24,9 @@ from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
 
 SIGMA = 0.1
-"""with which CMA-ES begins in the unit box, by the suite's tuning half;
-the source has 0.05 and 0.15 of its box"""
+"""with which CMA-ES begins, by the suite's tuning half; its source has 0.05 and 0.15 of its box"""
 CENTROIDS = 1000
-"""cells of the archives where there is no grid; Vassiliades,
-Chatzilygeroudis & Mouret 2018 have 1,000 to 10,000"""
+"""cells of the archives without a grid; Vassiliades et al. 2018 have 1,000 to 10,000"""
 
 
 class PeerConfig(NamedTuple):
@@ -53,8 +51,7 @@ class PeerConfig(NamedTuple):
 
 
 class NoveltyCMA(eqx.Module):
-    """Novelty search by CMA-ES: the mean distance to the 15 nearest
-    in an archive ranks what is born.
+    """Novelty search by CMA-ES: the mean distance to the 15 nearest in an archive ranks offspring.
 
     Source: pyribs' `examples/sphere.py`, `ns_cma`, by Lee et al. 2024, doi:10.1145/3638529.3654001.
     """
@@ -74,8 +71,7 @@ class NoveltyCMA(eqx.Module):
 
 
 class DensityDescent(eqx.Module):
-    """Density descent by CMA-ES: a Gaussian kernel density of 10,000 behaviors ranks what is born,
-    the least first.
+    """Density descent by CMA-ES: the least Gaussian kernel density of 10,000 behaviors ranks first.
 
     Source: pyribs' `examples/sphere.py`, `dds`, by Lee et al. 2024. A grid beside it keeps the
     solutions from which CMA-ES begins again.
@@ -95,8 +91,7 @@ class DensityDescent(eqx.Module):
 
 
 class CMAMAE(eqx.Module):
-    """CMA-MAE: the improvement over a cell's threshold, which follows its elites slowly,
-    ranks what is born.
+    """CMA-MAE: ranks by improvement over a cell's threshold, which follows its elites slowly.
 
     Source: Fontaine & Nikolaidis 2023, doi:10.1145/3583131.3590389, and pyribs'
     `examples/sphere.py`, `cma_mae`.
@@ -179,11 +174,9 @@ def _place_centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarra
 def iterate_peer_offspring(
     peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
 ) -> Iterator[Population]:
-    """The generations of a peer in a search's place, from 1 on and without end, after founders that
-    its archives hold from the start. Archives have their cells over those of the world.
+    """A peer's generations from 1 on, without end; its archives hold the founders from the start.
 
-    Solutions are points of the unit box over the genotype space, at whose border they are
-    reflected.
+    Solutions are points of the unit box over the genotype space, reflected at its border.
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space

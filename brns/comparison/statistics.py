@@ -33,8 +33,7 @@ class Verdict(NamedTuple):
     """by `brns.metrics.significance`, corrected over all methods and worlds at this fraction;
     NaN where not tested"""
     effect: float
-    """the share of seeds in which the method covers more than the reference, ties half;
-    0.5 is chance"""
+    """the share of seeds in which the method covers more, ties half; 0.5 is chance"""
     seeds: int
 
     @property
@@ -47,9 +46,7 @@ class Verdict(NamedTuple):
 def compare_to_reference_by_world(
     results: Mapping[str, Mapping[str, MethodResult]], reference: str
 ) -> list[Verdict]:
-    """Every method against the reference in every world, at every fraction of the run, with p
-    corrected over all methods and worlds at each. Row s of all results is the same seed.
-    """
+    """Every method against the reference, in every world, at every fraction; row s is seed s."""
     rows = []
     for fraction in FRACTIONS:
         raw, tests = [], []
@@ -77,10 +74,7 @@ def bootstrap_coverage_ratio_interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     resample_worlds: bool = False,
 ) -> tuple[float, float]:
-    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds,
-    and over worlds too. A pair is what method and reference cover in a world, row s by seed s of
-    both.
-    """
+    """The 95 % interval of the mean share of the reference's coverage; row s of pairs is seed s."""
     generator = np.random.default_rng(0)
     drawn_shares = []
     for ours, theirs in pairs:
@@ -110,11 +104,9 @@ class Comparison(NamedTuple):
     mutation: str
     """the operators of the methods, where their names do not say them"""
     provenance: list[dict[str, Any]]
-    """which commit, machine and versions made the numbers, and as `rows` the methods;
-    each different answer once"""
+    """which commit, machine and versions made which methods (`rows`); each different answer once"""
     verdicts: list[Verdict]
-    """every other method against the reference, in every world, at 10, 25,
-    50 and 100 % of the run"""
+    """each other method against the reference in every world, at 10, 25, 50 and 100 % of the run"""
 
     @property
     def rows(self) -> list[dict[str, Any]]:

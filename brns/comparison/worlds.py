@@ -54,9 +54,7 @@ class Cells(NamedTuple):
     place: Position = select_last_two_dimensions
 
     def find_nearest_cell_indices(self, population: Population) -> Int[Array, " n"]:
-        """The number of each individual's cell, from 0 on and below the square of `side`; of one
-        whose place is not finite that square.
-        """
+        """Each individual's cell, from 0 on; `side` squared where its place is not finite."""
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         with explain_compile_errors("place", self.place):
             place = self.place(population)
@@ -186,9 +184,7 @@ def world(name: str) -> World:
 def make_world_of_task(
     task: Task, population_size: int, generations: int, cells: Cells | None = None
 ) -> World:
-    """A task of your own as a world, by the name of its class, with cells by default over the box
-    of a planar behavior; a `ValueError` without cells for a behavior that is not planar.
-    """
+    """A task as a world, by its class's name; without `cells` its behavior must be planar."""
     if cells is None and (dimensions := task.behavior_space.dimension) != 2:
         raise ValueError(
             f"coverage is counted in a plane, and behaviors have {dimensions} dimensions; say "
