@@ -14,9 +14,8 @@ from brns.tasks.chunked import unwrap_task
 def find_names_and_changed_settings(
     search: NoveltySearch, estimator: str | None = None
 ) -> tuple[str, str, dict[str, Any]]:
-    """What the command line, figures and tables call a search's world and its estimator, and the
-    settings in which it differs from the search of these names. Its estimator goes by the name that
-    it was given, or else by that of the preset or class that it is; a user's part by its class.
+    """The names of a search's world and its estimator (as given, or the preset or class that it is;
+    of a user's part its class), and the settings in which it differs from the search so named.
     """
     task, class_name = unwrap_task(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}

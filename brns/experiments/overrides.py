@@ -17,9 +17,7 @@ KINDS = {place: kind for kind, place in PLACES.items()}
 
 
 def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
-    """The search with settings changed by texts, such as `estimator.epochs=5` or `mutate=gaussian`;
-    a `SettingsError` reports all that are wrong. Of a task in chunks the task itself is changed.
-    """
+    """The search with settings changed by texts; a `SettingsError` reports all that are wrong."""
     chunked = search.task if isinstance(search.task, Chunked) else None
     search = dataclasses.replace(search, task=unwrap_task(search.task))
     overrides: dict[str, dict[str, Any]] = {place: {} for place in (*KINDS, "")}

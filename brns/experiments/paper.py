@@ -27,8 +27,7 @@ def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 
 def make_paper_brns() -> NoveltyEstimator:
-    """BR-NS with the settings of the paper, section 5,
-    and of the published code where the paper gives no value.
+    """BR-NS as in the paper, section 5, and in the published code where the paper gives no value.
 
     He's initialization, unscaled descriptors, 3 d neurons a layer, an embedding of 2 d dimensions.
     The defaults of `BehaviorRecognition` differ; the reproduction says why.
@@ -73,8 +72,7 @@ EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
 """the experiments by world; in other worlds an experiment has `NoveltySearch`'s defaults"""
 
 OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}
-"""estimators that the paper sets otherwise in a world: section 5.2;
-6000 is the largest of 2000, 4000 and 6000"""
+"""estimators that section 5.2 sets otherwise; 6000 is the largest of 2000, 4000 and 6000"""
 
 
 def make_search(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
