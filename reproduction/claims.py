@@ -1,6 +1,4 @@
-"""The paper's claims on the maze as data: what is said, what is measured,
-and the rule that gives the verdict.
-"""
+"""The paper's claims on the maze as data: what is said and measured, and the verdict's rule."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,8 +19,7 @@ from reproduction.verdicts import (
 )
 
 GENERATIONS = 200
-"""the fewest with which claims on a whole run in the maze are judged:
-those of the paper's figures"""
+"""the fewest for claims on a whole run in the maze: those of the paper's figures"""
 BEYOND = 1e300
 """stands for an infinite number, which JSON has as null"""
 CYCLES = 0.05

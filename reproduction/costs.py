@@ -31,9 +31,7 @@ class Crossover(NamedTuple):
 
 
 class Costs:
-    """The medians over repeats of `timing.csv`, and the rows of `cost-over-time.csv`;
-    of both only what was `asked`.
-    """
+    """What was `asked`: medians over repeats of `timing.csv`, rows of `cost-over-time.csv`."""
 
     def __init__(self, folder: Path, asked: Timing):
         times = defaultdict(list)
@@ -58,8 +56,7 @@ class Costs:
         return min(self.medians[method, d, entries, individuals] for method in (KNN, BRUTE))
 
     def find_crossover(self, ours: str, theirs: str, d: int, individuals: int) -> Crossover:
-        """Above how many entries `ours` is cheaper than `theirs`: a method,
-        or "exact" for the best exact search.
+        """How many entries make `ours` cheaper than `theirs`, where "exact" is the best exact one.
 
         Between two sizes measured the cost is taken to be a power of the number of entries.
         """
@@ -77,9 +74,7 @@ class Costs:
         return Crossover(self.entries[-1], ">")
 
     def compute_drift(self, method: str) -> float:
-        """The median cost in the last tenth of the generations over that in the first,
-        in units of the control's.
-        """
+        """The last tenth's median cost over that of the first tenth, in units of the control's."""
         control = self._read_times_by_generation(CONTROL)
         cost = [ms / control[when] for when, ms in self._read_times_by_generation(method).items()]
         tenth = max(len(cost) // 10, 1)

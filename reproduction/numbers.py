@@ -86,9 +86,7 @@ class Rooted(eqx.Module):
 
 
 def compute_furthest_distances(record: Record) -> np.ndarray:
-    """The furthest distance from the start of any path evaluated until each generation, in
-    metres.
-    """
+    """The furthest distance from the start of any path until each generation, in metres."""
     start = np.asarray(find_scene(record).start)
     furthest = []
     for rows in read_valid_rows_by_generation(record, "descriptor"):

@@ -1,6 +1,4 @@
-"""The parts of a reproduction, each from its runs to its results and to the pictures of single
-runs.
-"""
+"""The parts of a reproduction, each from its runs to its results and pictures of single runs."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -162,9 +162,7 @@ def draw_ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def draw_cost_by_dimension(costs: Costs) -> Figure:
-    """Figure 6: the cost of a generation against d, with about as many entries as the paper's
-    archive.
-    """
+    """Figure 6: the cost of a generation against d, with about the paper's number of entries."""
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
     styles = _make_styles(costs)
@@ -183,9 +181,7 @@ def draw_cost_by_dimension(costs: Costs) -> Figure:
 
 
 def draw_cost_by_entries(costs: Costs) -> Figure:
-    """The cost of a generation of 25 + 25 against the archive's size, in two dimensions of the
-    descriptor.
-    """
+    """The cost of a generation of 25 + 25 against the archive's size, for two values of d."""
     styles = _make_styles(costs)
 
     def draw_entries_panel(ax: Axes, d: int) -> None:
@@ -202,9 +198,7 @@ def draw_cost_by_entries(costs: Costs) -> Figure:
 
 
 def draw_crossovers(costs: Costs) -> Figure:
-    """The archive size above which a method without archive is cheaper; triangles: beyond the
-    sizes measured.
-    """
+    """Archive sizes above which a method without is cheaper; triangles: beyond those measured."""
     styles = _make_styles(costs)
     titles = {TREE: "a KD-tree, rebuilt", "exact": "the best exact k-NN"}
     marks = {"<": "v", ">": "^", "": "o"}

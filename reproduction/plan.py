@@ -132,9 +132,7 @@ class Variant(NamedTuple):
 
 
 def make_variants() -> dict[str, Variant]:
-    """In the maze: other readings of the paper, ways to a more reliable BR-NS,
-    and other archives.
-    """
+    """In the maze: other readings of the paper, ways to a more reliable BR-NS, other archives."""
     paper, archive = maze(make_paper_brns()), maze(ArchiveKNN(k=15, additions=6, capacity=10000))
     readings = {
         "paper": ("the paper's settings", {}),

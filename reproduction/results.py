@@ -1,6 +1,4 @@
-"""What is kept of a part: each seed's numbers and provenance as JSON,
-and curves over generations as CSV.
-"""
+"""What is kept of a part: each seed's numbers and provenance as JSON, and curves as CSV."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +23,7 @@ Rows = Mapping[int, Mapping[str, float]]
 def summarize_methods(
     records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
 ) -> dict[str, Any]:
-    """The numbers of every method: those of each seed,
-    and their mean and standard deviation over seeds.
-    """
+    """Every method's numbers: of each seed, and their mean and standard deviation over seeds."""
     methods = {}
     for name, those in records.items():
         methods[name] = {
@@ -44,9 +40,7 @@ def summarize_methods(
 
 
 def group_runs_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
-    """What the run.json of named runs say of their making, each different answer once, with the
-    names as `rows`.
-    """
+    """What named runs' run.json say of their making, each answer once, with the names as `rows`."""
     keys = {"commit", "versions", "device", "xla_flags"}
     answers = ((name, record.metadata.model_dump(include=keys)) for name, record in runs)
     return group_by_provenance(answers)
@@ -62,9 +56,7 @@ def estimate_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
 
 
 def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
-    """Every statistic over generations as CSV: method, measure, generation, mean, deviation,
-    seeds.
-    """
+    """Statistics over generations as CSV: method, measure, generation, mean, deviation, seeds."""
     rows = []
     for name, records in runs.items():
         by_seed = [compute_curves(record) for record in records]

@@ -1,5 +1,4 @@
-"""Searches side by side: each seed of a method is a run in a folder of its own,
-in a process with one thread.
+"""Searches side by side: each seed is a run in a folder of its own, in a process of one thread.
 
 A run that was stopped continues; one that is finished is only measured.
 """
@@ -56,10 +55,7 @@ def make_jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> li
 def run_and_measure(
     todo: Sequence[Job], workers: int, title: str
 ) -> dict[str, dict[int, dict[str, float]]]:
-    """The numbers of all jobs by method and seed, run so many at a time.
-
-    If a job fails, or at Ctrl-C, all end; the next call continues from what they saved.
-    """
+    """The jobs' numbers by method and seed; after an error or Ctrl-C the next call goes on."""
     with open_process_pool(workers) as pool:
         futures = [pool.submit(job) for job in todo]
         for future in show_progress_of(as_completed(futures), f"{title}, runs", len(futures)):

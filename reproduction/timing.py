@@ -50,8 +50,7 @@ SIZES = (50, 200)
 GROWTH = 10
 """entries of an archive in a generation; section 5.2"""
 DIMENSION, BLOCK = 32, 20
-"""of the search whose cost is followed over time: its behaviors' dimension,
-and the generations of one median"""
+"""of the search followed over time: its behaviors' dimension, and a median's generations"""
 
 
 class Session:
@@ -79,9 +78,7 @@ def measure_costs(folder: Path, plan: Timing) -> None:
 
 
 def time_methods(session: Session, plan: Timing) -> None:
-    """Add to `timing.csv` what it lacks of the plan;
-    a method that lacks repeats is measured as often as planned.
-    """
+    """Add to `timing.csv` what it lacks of the plan; a method that lacks repeats gets all anew."""
     path = session.path.parent / "timing.csv"
     done = Counter(map(itemgetter(*COLUMNS[:4]), read_csv(path)))
     for d in plan.dimensions:
@@ -125,8 +122,7 @@ def _make_calls(
 
 
 def time_over_generations(session: Session, generations: int) -> None:
-    """Add to `cost-over-time.csv` what it lacks of the cost of a generation over a whole search,
-    in blocks of 20.
+    """Add to `cost-over-time.csv` what it lacks of a generation's cost over time, in blocks of 20.
 
     The search has 25 + 25 individuals, of which 10 enter the archive in each generation. In every
     block a control is timed too, which always does the same.
@@ -164,9 +160,7 @@ def time_over_generations(session: Session, generations: int) -> None:
 
 
 class Exact:
-    """One exact search a call: the novelty of the first rows among all, by `brute_force` or
-    `kd_tree`.
-    """
+    """One exact search a call: the novelty of the first rows, by brute force or a KD-tree."""
 
     def __init__(self, search: Callable[..., np.ndarray], references: np.ndarray, individuals: int):
         self.search, self.references, self.individuals = search, references, individuals
@@ -188,9 +182,7 @@ class Exact:
 
 
 def search_by_brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
-    """Exact novelty of the first n references: candidates by one BLAS product, then exact
-    differences.
-    """
+    """Novelty of the first n references: candidates by a BLAS product, then exact differences."""
     queries = references[:n]
     # less what all distances of a query share
     squared = (references**2).sum(1) - 2 * queries @ references.T

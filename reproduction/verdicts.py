@@ -59,9 +59,7 @@ def larger(one: Seeds, other: Seeds) -> Finding:
 
 
 def no_larger(one: Seeds, other: Seeds) -> Finding:
-    """`one` is at most `other`: a test confirms that it is below
-    `other` plus a tenth of its mean.
-    """
+    """`one` is at most `other`: a test confirms it below `other` plus a tenth of its mean."""
     if not one or not other:
         return FAILS
     tenth = 0.1 * abs(float(np.mean(list(other.values()))))
