@@ -95,9 +95,7 @@ class Selection:
 
 
 def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> tuple[Any, float]:
-    """What is timed of an estimator, and the megabytes that it needs;
-    an archive has so many entries.
-    """
+    """What is timed of an estimator, and its megabytes, where an archive has so many entries."""
     call = NoveltyStep(estimator, d, 2 * n, entries, ready=False)
     return call, megabytes(call.step, call.state, *call.given)
 
@@ -138,16 +136,12 @@ def grown(
 
 
 def predicted(known: list[tuple[int, float]], size: int) -> float:
-    """Seconds, by the power law of the last two sizes;
-    by a square of the size where there is one.
-    """
+    """Seconds, by the power law of the last two sizes, or by a square where there is none."""
     return known[-1][1] * (size / known[-1][0]) ** max(power(known) or 2.0, 1.0)
 
 
 def power(known: list[tuple[int, float]]) -> float | None:
-    """The exponent with which time grows over the last two sizes,
-    None where those times say nothing.
-    """
+    """The exponent of time over the last two sizes, None where those times say nothing."""
     if len(known) < 2 or known[-1][1] < SHORTEST:
         return None
     (small, before), (large, after) = known[-2:]

@@ -1,5 +1,4 @@
-"""The deceptive maze by its literal rules: one robot, one pixel at a time,
-in numba and without a table.
+"""The deceptive maze by its literal rules, one robot and one pixel at a time, without a table.
 
 Slow and plain on purpose: the oracle that the tests hold `brns.tasks.maze` against.
 The rules stand in docs/method.rst.
@@ -31,9 +30,7 @@ def wrap(angle):
 
 @numba.njit(cache=True)
 def wall(bitmap, i, j):
-    """Whether pixel (i, j) is an obstacle; outside the map all are. `bitmap[j, i]`,
-    True is wall.
-    """
+    """Whether pixel (i, j) is an obstacle, True in `bitmap[j, i]`; outside the map all are."""
     size = bitmap.shape[0]
     return i < 0 or j < 0 or i >= size or j >= size or bitmap[j, i]
 
@@ -55,9 +52,7 @@ def collision(bitmap, x, y, heading):
 
 @numba.njit(cache=True)
 def laser(bitmap, x, y, direction):
-    """Distance to the first obstacle on the line of pixels: Bresenham's algorithm,
-    supercover form (Dedu 2001).
-    """
+    """Distance to the first obstacle on a line of pixels: Bresenham's, supercover (Dedu 2001)."""
     i, j = pixel(x), pixel(y)
     di = pixel(x + RANGE * math.cos(direction)) - i
     dj = pixel(y + RANGE * math.sin(direction)) - j
@@ -95,9 +90,7 @@ def laser(bitmap, x, y, direction):
 
 @numba.njit(cache=True)
 def step(bitmap, pose, action, next_pose, observation):
-    """One step of one robot: writes `next_pose` (x, y, heading) and `observation` (3 lasers,
-    2 bumpers).
-    """
+    """A step: writes `next_pose` (x, y, heading) and `observation` (3 lasers, 2 bumpers)."""
     v1, v2 = min(max(action[0], -4.0), 4.0), min(max(action[1], -4.0), 4.0)
     x, y, heading = pose
     turn = (v2 - v1) / AXLE
@@ -119,9 +112,7 @@ def step(bitmap, pose, action, next_pose, observation):
 
 @numba.njit(cache=True)
 def steps(bitmap, poses, actions):
-    """Single steps: next poses `(n, 3)` and observations `(n, 5)` of
-    poses `(n, 3)` and actions `(n, 2)`.
-    """
+    """Next poses `(n, 3)` and observations `(n, 5)` of poses `(n, 3)` and actions `(n, 2)`."""
     next_poses, observations = np.empty_like(poses), np.empty((len(poses), 5), np.float32)
     for n in range(len(poses)):
         step(bitmap, poses[n], actions[n], next_poses[n], observations[n])

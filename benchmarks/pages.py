@@ -28,9 +28,7 @@ def write_page(path: Path, *blocks: str) -> None:
 def mark_differences(
     values: Mapping[tuple[str, str], Values], reference: str
 ) -> dict[tuple[str, str], str]:
-    """The mark of a world and method that differ from the reference method there, by a test over
-    seeds, corrected over all of them: bold for more, italic for less.
-    """
+    """Each place's mark by corrected tests against the reference: bold is more, italic less."""
     others = [place for place in values if place[1] != reference]
     tests = [compare_paired(values[place], values[place[0], reference]) for place in others]
     marks = [MARKS.get(test.verdict, "") for test in correct_differences_by_holm(tests)]

@@ -154,9 +154,7 @@ class Reaching(LinearProjection):
 
 
 class Shuffled(Reaching):
-    """Genes of one measure that are no neighbours,
-    so that two-point crossover cannot keep them together.
-    """
+    """A measure's genes are no neighbours: two-point crossover cannot keep them together."""
 
     def evaluate(self, genotypes: jax.Array, key: jax.Array) -> Evaluation:
         order = np.random.default_rng(0).permutation(self.genes)
@@ -222,9 +220,7 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
 
 
 def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
-    """The cells that a method of pyribs visited, every `STEP` generations, on its own terms:
-    genes without bounds.
-    """
+    """The cells that a pyribs method visited, every `STEP` generations, with unbounded genes."""
     task, cells = LinearProjection(), world("projection").cells
     # Within +-5.12; pyribs' example has 0 where fitness is from 0 to 100.
     worst = -task.genes * (BOUND + CENTER) ** 2
@@ -254,9 +250,7 @@ def curve(terms: str, method: str, seed: int, generations: int) -> dict:
 
 
 def times() -> dict:
-    """CPU time of a generation in milliseconds: medians over stretches in which all take turns,
-    one more of each having compiled before.
-    """
+    """A generation's CPU milliseconds: medians over stretches in turns, after one to compile."""
     folded = {("folded", method): method for method in [*METHODS, *PEERS]}
     measures = {(f"{d} measures, shuffled", REFERENCE): f"{d} measures" for d in (10, 20, 50)}
     named = folded | measures

@@ -84,9 +84,7 @@ class DominatedNoveltyRepertoire(GARepertoire):
 def dominated_novelty(
     fitnesses: Float[Array, " n"], descriptors: Float[Array, "n d"], k: int
 ) -> Float[Array, " n"]:
-    """The mean distance to the k nearest that are at least as fit; infinite where there is none,
-    and -inf of an empty place.
-    """
+    """Mean distance to the k nearest at least as fit: inf without any, -inf of an empty place."""
     distances = jnp.linalg.norm(descriptors[:, None] - descriptors[None], axis=-1)
     rivals = (fitnesses[None] >= fitnesses[:, None]) & ~jnp.eye(len(fitnesses), dtype=bool)
     nearest = jnp.sort(jnp.where(rivals, distances, jnp.inf), axis=1)[:, :k]

@@ -2,8 +2,7 @@
 
     python benchmarks/unseen.py [--out results/unseen]
 
-Resumable: OUT gets a file for each world and method,
-and OUT.md is the page.
+Resumable: OUT gets a file for each world and method, and OUT.md is the page.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,7 @@
 
     python benchmarks/variation.py [--out results/variation]
 
-Resumable: OUT gets a file for each world and method,
-and OUT.md is the page.
+Resumable: OUT gets a file for each world and method, and OUT.md is the page.
 """
 
 from pages import make_parser
