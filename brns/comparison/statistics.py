@@ -74,7 +74,7 @@ def bootstrap_coverage_ratio_interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     resample_worlds: bool = False,
 ) -> tuple[float, float]:
-    """The 95 % interval of the mean share of the reference's coverage; row s of pairs is seed s."""
+    """The 95 % bootstrap interval of the mean share of coverage; row s of a pair is seed s."""
     generator = np.random.default_rng(0)
     drawn_shares = []
     for ours, theirs in pairs:
