@@ -5,12 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from worlds import HostIdentity
+from worlds import HostIdentity, Identity
 
+import brns
 from brns.core import Box, Evaluation, Generation, Population
 from brns.core.box import as_array_and_check_real
 from brns.core.evaluation import as_evaluation
 from brns.core.population import concatenate_populations, take_rows
+from brns.tasks.sharded import Wrapper
 
 
 def test_uniform_points_fill_the_box():
@@ -23,6 +25,29 @@ def test_uniform_points_fill_the_box():
     # tolerances of 4 standard errors.
     assert_allclose(points.mean(0), [0, 350], atol=4 * 500 / np.sqrt(12 * 20_000))
     assert_allclose(points.std(0), np.array([2, 500]) / np.sqrt(12), rtol=0.02)
+
+
+class Wider(Wrapper):
+    """A task of the user's with a box that is computed of another."""
+
+    traceable = True
+
+    @property
+    def behavior_space(self):
+        box = self.task.behavior_space
+        return Box(box.low - 1, box.high + 1)
+
+    def evaluate(self, genotypes, key):
+        return self.task.evaluate(genotypes, key)
+
+
+def test_a_box_is_known_where_jax_compiles():
+    search = brns.NoveltySearch(Wider(Identity()), population_size=4, offspring_size=4)
+    state, key = search.init(jax.random.key(0)), jax.random.key(1)
+    expected, _ = search.step(state, key)
+    compiled, _ = jax.jit(lambda state: search.step(state, key))(state)
+    assert_array_equal(compiled.population.descriptor, expected.population.descriptor)
+    brns.check_task(search.task)
 
 
 @pytest.mark.parametrize(

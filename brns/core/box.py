@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key
 
 FARTHEST = 1e12  # widths of a box, within which float32 tells behaviors near it from each other
@@ -30,6 +31,10 @@ class Box(eqx.Module):
     high: Float[Array, " d"]
 
     def __init__(self, low: Any, high: Any):
+        if isinstance(low, Tracer) or isinstance(high, Tracer):
+            # Computed of another box where JAX compiles; it was checked when the search was made.
+            self.low, self.high = jnp.asarray(low, jnp.float32), jnp.asarray(high, jnp.float32)
+            return
         below = as_array_and_check_real("low", low, "a box needs")
         above = as_array_and_check_real("high", high, "a box needs")
         with np.errstate(over="ignore"):

@@ -36,7 +36,8 @@ class ArchiveKNN(eqx.Module):
 
     $\rho(x) = \frac{1}{k} \sum_{i=1}^{k} \lVert x - \mu_i \rVert_2$ with $\mu_1 \dots \mu_k$ the
     nearest neighbours of $x$ in $A \cup P$; who is in both counts once. Nobody is its own
-    neighbour: one reference at distance exactly 0 is left out. Then `additions` of parents and
+    neighbour: one reference at distance exactly 0 is left out, whoever's it is. So in Q(i, j) who
+    died is as novel as a twin of the same behavior that lives. Then `additions` of parents and
     offspring enter, fewer if fewer qualify; in a full archive each takes the place of an entry.
     Where nobody lives, an entry may be a query itself, at distance 0.
 

@@ -86,7 +86,8 @@ class Novelty:
         Args:
             descriptors: `(n, d)` of NumPy or any other kind, finite, in the units of the space.
             population: behaviors `(m, d)` that count as seen too, such as the batch itself where
-                its members compete; by default none.
+                its members compete; by default none. Where there is one, nearest neighbours take
+                what lies at distance 0 for the behavior itself, once.
 
         Returns:
             Novelty `(n,)`. An archive takes the mean of the neighbours that there are, and the
