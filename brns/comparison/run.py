@@ -28,7 +28,7 @@ from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
 from brns.runs.metadata import list_changing_task_settings
-from brns.runs.paths import Seeds, expand_home, resolve_seeds
+from brns.runs.paths import Seeds, expand_home, explain_folder_errors, resolve_seeds
 from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
 from brns.search import NoveltySearch
@@ -273,7 +273,8 @@ def _run_missing_jobs(jobs: Sequence[_Job], seeds: list[int], workers: int, prog
         known = {seed for batch in _read_batches(job) for seed in batch.seeds}
         if unknown := [seed for seed in seeds if seed not in known]:
             missing.append((job, unknown))
-        job.path.parent.mkdir(parents=True, exist_ok=True)  # or fails before work begins
+        with explain_folder_errors(job.path.parent):  # before work begins
+            job.path.parent.mkdir(parents=True, exist_ok=True)
     stop, host_lock = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
     begun = [pool.submit(_run_job, *each, stop, host_lock) for each in missing]

@@ -54,7 +54,7 @@ def explain_save_errors(path: Path) -> Generator[None, None, None]:
             ) from error
         raise RecordError(
             f"could not save {path} ({error.strerror or error}). What was saved before is safe: "
-            "make room or mend the folder, then resume or try again"
+            "make room, mend the folder or choose another place, then resume or try again"
         ) from error
 
 

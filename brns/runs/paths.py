@@ -96,7 +96,7 @@ def check_output_folder(out: Path) -> None:
     written. An empty folder that is there already must be one that can be replaced: not a mounted
     volume, nor where this process works.
     """
-    with _explain_errors(out):
+    with explain_folder_errors(out):
         check_not_taken(out)
         for parent in out.parents:
             if (parent / NAME).exists():
@@ -106,7 +106,7 @@ def check_output_folder(out: Path) -> None:
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
     if out.exists() and not os.access(out, os.W_OK):
         raise RecordError(f"{out} cannot be written to (Permission denied): {ELSEWHERE}")
-    with _explain_errors(out, below if out.exists() else ELSEWHERE):
+    with explain_folder_errors(out, below if out.exists() else ELSEWHERE):
         temporary = _hidden_path_beside(out)
         temporary.mkdir(parents=True)
         temporary.rmdir()
@@ -120,7 +120,7 @@ def make_directory_atomically(out: Path) -> Generator[Path, None, None]:
     """A hidden folder, which becomes `out` at the end; after an error nothing is left."""
     temporary = _hidden_path_beside(out)
     try:
-        with _explain_errors(out):
+        with explain_folder_errors(out):
             temporary.mkdir(parents=True)
             if out.exists():  # the empty folder that it takes the place of keeps its rights
                 with contextlib.suppress(PermissionError):  # of a group that one is not in
@@ -128,7 +128,7 @@ def make_directory_atomically(out: Path) -> Generator[Path, None, None]:
                 shutil.copymode(out, temporary)
         yield temporary
         check_not_taken(out)  # another process may have made a run there meanwhile
-        with _explain_errors(out):
+        with explain_folder_errors(out):
             os.replace(temporary, out)  # which an empty folder does not hinder, and any other does
             sync_to_disk(out.parent)
     finally:
@@ -141,7 +141,7 @@ def _hidden_path_beside(out: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _explain_errors(out: Path, advice: str = ELSEWHERE) -> Generator[None, None, None]:
+def explain_folder_errors(out: Path, advice: str = ELSEWHERE) -> Generator[None, None, None]:
     """Meanwhile an error of the system becomes one that says what to do."""
     try:
         yield
