@@ -311,8 +311,8 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     if original is not None and descriptions_equal(part_to_json(original), description):
         return original
     is_user_part = type(original).__name__ == name
-    if name == "array":
-        return _array_from_json(description)
+    if name in REBUILT or isinstance(original, enum.Enum):
+        return _decode_by_class_name(name, description, original)
     if not is_user_part and name not in NAMED:
         raise SettingsError(
             f"{name!r} is not in brns, or may hold functions of yours: add --search module:object, "
@@ -354,6 +354,48 @@ def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
         pairs = zip(value, originals, strict=True)
         return tuple(_decode_setting(what, Any, item, each) for item, each in pairs)
     return validate_setting(what, hint, value, from_json=True)
+
+
+REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")
+"""values that are rebuilt, beside members of an Enum that is the user's"""
+
+
+def _decode_by_class_name(name: str, description: Mapping[str, Any], original: Any) -> Any:
+    if isinstance(original, enum.Flag):
+        return type(original)(description["value"])  # several members may be united
+    if isinstance(original, enum.Enum):
+        kind, member = type(original), description.get("member")
+        members = kind.__members__
+        if member not in members:
+            raise SettingsError(f"{kind.__name__} has no {member}; it has {', '.join(members)}")
+        return members[member]
+    if name == "Path":
+        kind = type(original) if isinstance(original, pathlib.PurePath) else pathlib.Path
+        return kind(description["path"])
+    if name == "bytes":
+        if "hex" not in description:
+            raise SettingsError(
+                f"of more than {SMALL} bytes there is a digest: give the search that has them"
+            )
+        return bytes.fromhex(description["hex"])
+    if name == "array":
+        return _array_from_json(description)
+    if name in ("set", "frozenset"):
+        kind = set if name == "set" else frozenset
+        return kind(_decode_hashable(item) for item in description["items"])
+    present = original if isinstance(original, Mapping) else {}
+    values = {}
+    for key, value in description["items"]:
+        key = _decode_hashable(key)
+        values[key] = _decode_setting(name, Any, value, present.get(key))
+    return collections.OrderedDict(values) if name == "OrderedDict" else values
+
+
+def _decode_hashable(item: Any) -> Any:
+    """What can be a key of a dictionary, or in a set."""
+    if isinstance(item, list):
+        return tuple(map(_decode_hashable, item))
+    return _decode_setting("a key", Any, item, None)
 
 
 def descriptions_equal(before: Any, after: Any) -> bool:
