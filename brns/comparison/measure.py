@@ -33,7 +33,7 @@ _Step = tuple[Population, list[SearchState]]
 
 
 class MethodResult(NamedTuple):
-    """Coverage, first solutions, cycling and time of a method on one task; row s is seed s."""
+    """Coverage, first solutions, cycling and time of a method on a task; row s is the s-th seed."""
 
     covered: Float[np.ndarray, "s p"]
     """cells visited up to each of POINTS, the founders included; NaN where it is not known"""

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from brns.checks.parts import require_integer
@@ -64,11 +66,23 @@ class _Batch(NamedTuple):
     settings: dict[str, Any]
     made: dict[str, Any]
     """the provenance"""
-    facts: MethodResult
-    code: Mapping[str, str]
+    facts: Any
+    """a `MethodResult`, stored as a dictionary of lists"""
+    code: dict[str, str]
     """of the user's, by name"""
     changing: list[str]
     """settings and code that evaluations changed"""
+
+
+_BATCHES = TypeAdapter(list[_Batch])
+
+
+class _Maker(NamedTuple):
+    """Who made a seed's numbers."""
+
+    method: str
+    world: str
+    made: dict[str, Any]
 
 
 def compare(
@@ -135,14 +149,12 @@ def compare(
         discard_compiled_if_edited(job.code)
     _run_missing_jobs(jobs, seeds, workers, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
-    answers = []
+    makers: list[_Maker] = []
     for job in jobs:
-        batches = [each for each in _read_batches(job) if not set(seeds).isdisjoint(each.seeds)]
-        results[job.world.name][job.method] = _select_seeds(batches, seeds)
-        for batch in batches:
-            shared = len(set(seeds) & set(batch.seeds))
-            some = "" if shared == len(seeds) else f", {shared} of {len(seeds)} seeds"
-            answers.append((job.method, f" in {job.world.name}{some}", batch.made))
+        chosen = _choose_batches(_read_batches(job), seeds)
+        rows = [MethodResult(*(column[row] for column in batch.facts)) for batch, row in chosen]
+        results[job.world.name][job.method] = MethodResult(*map(np.array, zip(*rows, strict=True)))
+        makers += [_Maker(job.method, job.world.name, batch.made) for batch, _ in chosen]
     reference = jobs[0].method
     comparison = Comparison(
         worlds={each.name: each for each in worlds},
@@ -151,22 +163,29 @@ def compare(
         reference=reference,
         out=out,
         mutation=_describe_mutations(jobs, mutations or {}),
-        provenance=group_by_provenance(_name_makers(answers)),
+        provenance=group_by_provenance(_name_makers(makers)),
         verdicts=statistics.compare_to_reference_by_world(results, reference),
     )
     page.write_page_figure_and_csv(comparison)
     return comparison
 
 
-def _name_makers(
-    answers: Sequence[tuple[str, str, dict[str, Any]]],
-) -> list[tuple[str, dict[str, Any]]]:
+def _name_makers(makers: Sequence[_Maker]) -> list[tuple[str, dict[str, Any]]]:
     """The provenance of each method; what differs from its most frequent one says where."""
+    texts = [json.dumps(maker.made, sort_keys=True) for maker in makers]
+    of_methods = Counter((maker.method, text) for maker, text in zip(makers, texts, strict=True))
+    of_jobs = Counter((*maker[:2], text) for maker, text in zip(makers, texts, strict=True))
+    seeds, usual = Counter(maker[:2] for maker in makers), {}
+    for (method, text), _ in of_methods.most_common():
+        usual.setdefault(method, text)
     named = []
-    for method, where, provenance in answers:
-        every = [other for name, _, other in answers if name == method]
-        usual = max(every, key=every.count)
-        named.append((method if provenance == usual else f"{method}{where}", provenance))
+    for maker, text in zip(makers, texts, strict=True):
+        name, number = maker.method, of_jobs[*maker[:2], text]
+        if text != usual[maker.method]:
+            name += f" in {maker.world}"
+            total = seeds[maker[:2]]
+            name += f", {number} of {total} seeds" if number < total else ""
+        named.append((name, maker.made))
     return named
 
 
@@ -289,9 +308,9 @@ def _run_missing_jobs(jobs: Sequence[_Job], seeds: list[int], workers: int, prog
 def _read_batches(job: _Job) -> list[_Batch]:
     """What the file of a job holds, if there is one; a `RecordError` where it is of another job."""
     try:
-        stored = json.loads(job.path.read_bytes()) if job.path.exists() else []
-        batches = [_parse_batch(each) for each in stored]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        stored = _BATCHES.validate_json(job.path.read_bytes()) if job.path.exists() else []
+        batches = [_with_arrays(batch) for batch in stored]
+    except (ValueError, TypeError) as error:
         advice = "remove it to have it made anew"
         raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
     for batch in batches:
@@ -310,17 +329,22 @@ def _read_batches(job: _Job) -> list[_Batch]:
     return batches
 
 
-def _parse_batch(stored: dict[str, Any]) -> _Batch:
-    facts = {name: np.array(values, np.float64) for name, values in stored.pop("facts").items()}
-    return _Batch(facts=MethodResult(**facts), **stored)
+def _with_arrays(stored: _Batch) -> _Batch:
+    """A batch as it is stored, with facts of NumPy."""
+    facts = {name: np.array(values, np.float64) for name, values in stored.facts.items()}
+    for name, column in facts.items():
+        if column.shape[:1] != (len(stored.seeds),):
+            raise ValueError(f"{name} is not of {len(stored.seeds)} seeds")
+    return stored._replace(facts=MethodResult(**facts))
 
 
-def _select_seeds(batches: Sequence[_Batch], seeds: Sequence[int]) -> MethodResult:
-    """The result of these seeds, row by row."""
-    known = [seed for batch in batches for seed in batch.seeds]
-    rows = [known.index(seed) for seed in seeds]
-    columns = zip(*(batch.facts for batch in batches), strict=True)
-    return MethodResult(*(np.concatenate(column)[rows] for column in columns))
+def _choose_batches(batches: Sequence[_Batch], seeds: Sequence[int]) -> list[tuple[_Batch, int]]:
+    """For each seed the batch that holds it, and its row there."""
+    places = {}
+    for batch in batches:
+        for row, seed in enumerate(batch.seeds):
+            places.setdefault(seed, (batch, row))
+    return [places[seed] for seed in seeds]
 
 
 def _list_changed_settings(job: _Job) -> list[str]:

@@ -142,6 +142,10 @@ def test_seeds_can_be_added_and_left_out(compared, tmp_path, monkeypatch):
         assert_array_equal(fewer.results["Identity"][method].eta, first.eta[1:])
     added = [f"{method} in Identity, 1 of 3 seeds" for method in METHODS]
     assert [each["rows"] for each in more.provenance] == [list(METHODS), added]
+    most = again(compared, seeds=4, out=tmp_path / "more")
+    assert most.provenance[1]["rows"] == [
+        f"{method} in Identity, 2 of 4 seeds" for method in METHODS
+    ]
 
 
 def test_files_of_other_settings_are_refused(compared, unmeasured):

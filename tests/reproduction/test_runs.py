@@ -10,7 +10,7 @@ from brns.settings.description import part_from_json, part_to_json
 from reproduction import runs
 from reproduction.plan import Runs, make_ant_methods, make_variants
 
-ALONE = {"paper", "recognition", "exact", "random"}
+ALONE = {"paper", "recognition", "exact", "counts", "random"}
 PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 

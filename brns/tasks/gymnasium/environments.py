@@ -151,7 +151,9 @@ def reset_environment(env: Any, seed: int | list[int]) -> Any:
     except TypeError as error:
         if "'seed'" not in str(error):
             raise
-        raise ValueError(f"reset must take a seed; reset(seed={seed}): {error}. {OLD}") from error
+        raise ValueError(
+            f"reset, or what it calls, must take a seed; reset(seed={seed}): {error}. {OLD}"
+        ) from error
     if type(values) is tuple and len(values) == 2 and isinstance(values[1], dict):
         return values
     raise _make_return_value_error("reset must give (observation, info)", values)
