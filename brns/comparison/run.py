@@ -26,6 +26,7 @@ from brns.comparison.peers import Peer
 from brns.comparison.statistics import Comparison
 from brns.comparison.worlds import SUITE, Cells, World, make_world_of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
+from brns.core.population import take_rows
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
 from brns.runs.files import RecordError, write_bytes
@@ -64,8 +65,7 @@ class _Batch(NamedTuple):
 
     seeds: list[int]
     settings: dict[str, Any]
-    made: dict[str, Any]
-    """the provenance"""
+    provenance: dict[str, Any]
     facts: Any
     """a `MethodResult`, stored as a dictionary of lists"""
     code: dict[str, str]
@@ -82,7 +82,7 @@ class _Maker(NamedTuple):
 
     method: str
     world: str
-    made: dict[str, Any]
+    provenance: dict[str, Any]
 
 
 def compare(
@@ -151,10 +151,10 @@ def compare(
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     makers: list[_Maker] = []
     for job in jobs:
-        chosen = _choose_batches(_read_batches(job), seeds)
-        rows = [MethodResult(*(column[row] for column in batch.facts)) for batch, row in chosen]
+        batches = _choose_batches(_read_batches(job), seeds)
+        rows = [take_rows(batch.facts, row) for batch, row in batches]
         results[job.world.name][job.method] = MethodResult(*map(np.array, zip(*rows, strict=True)))
-        makers += [_Maker(job.method, job.world.name, batch.made) for batch, _ in chosen]
+        makers += [_Maker(job.method, job.world.name, batch.provenance) for batch, _ in batches]
     reference = jobs[0].method
     comparison = Comparison(
         worlds={each.name: each for each in worlds},
@@ -172,21 +172,21 @@ def compare(
 
 def _name_makers(makers: Sequence[_Maker]) -> list[tuple[str, dict[str, Any]]]:
     """The provenance of each method; what differs from its most frequent one says where."""
-    texts = [json.dumps(maker.made, sort_keys=True) for maker in makers]
+    texts = [json.dumps(maker.provenance, sort_keys=True) for maker in makers]
     of_methods = Counter((maker.method, text) for maker, text in zip(makers, texts, strict=True))
     of_jobs = Counter((*maker[:2], text) for maker, text in zip(makers, texts, strict=True))
     seeds, usual = Counter(maker[:2] for maker in makers), {}
     for (method, text), _ in of_methods.most_common():
         usual.setdefault(method, text)
-    named = []
+    pairs = []
     for maker, text in zip(makers, texts, strict=True):
         name, number = maker.method, of_jobs[*maker[:2], text]
         if text != usual[maker.method]:
             name += f" in {maker.world}"
             total = seeds[maker[:2]]
             name += f", {number} of {total} seeds" if number < total else ""
-        named.append((name, maker.made))
-    return named
+        pairs.append((name, maker.provenance))
+    return pairs
 
 
 def _describe_mutations(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
@@ -289,8 +289,8 @@ def _run_missing_jobs(jobs: Sequence[_Job], seeds: list[int], workers: int, prog
     """Run each job with the seeds that its file does not hold."""
     missing = []
     for job in jobs:
-        known = {seed for batch in _read_batches(job) for seed in batch.seeds}
-        if unknown := [seed for seed in seeds if seed not in known]:
+        there = {seed for batch in _read_batches(job) for seed in batch.seeds}
+        if unknown := [seed for seed in seeds if seed not in there]:
             missing.append((job, unknown))
         with explain_folder_errors(job.path.parent):  # before work begins
             job.path.parent.mkdir(parents=True, exist_ok=True)

@@ -198,10 +198,10 @@ def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> 
     if picture.panels == "states" and "generation" not in options:
         rows = []
         for label, record in sources.items():
-            kept = require_states(record, "a novelty map")
-            last = len(kept) - 1
-            shown = [kept[i] for i in pick_evenly(min(1, last), last, 3)]
-            rows.append([(label, picture.gather(record, g, **options)) for g in shown])
+            with_states = require_states(record, "a novelty map")
+            last = len(with_states) - 1
+            generations = [with_states[i] for i in pick_evenly(min(1, last), last, 3)]
+            rows.append([(label, picture.gather(record, g, **options)) for g in generations])
         return rows
     if picture.archived:
         archives = {}

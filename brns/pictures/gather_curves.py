@@ -218,8 +218,8 @@ def gather_qd_score(records: Runs, shape: Sequence[int] | None = None) -> Curves
 def gather_three_q_rows(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = group_by_method(records).values()
-    kept = [set(require_states(record, "Q(i, j)")) for record in runs]
-    generations = sorted(set.intersection(*kept))
+    with_states = [set(require_states(record, "Q(i, j)")) for record in runs]
+    generations = sorted(set.intersection(*with_states))
     matrices = np.stack([cycling.cycling_of_record(record, generations).q for record in runs])
     series = []
     for row in dict.fromkeys(int(len(generations) * part) for part in (0.1, 0.4, 0.7)):

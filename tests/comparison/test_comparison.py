@@ -195,7 +195,7 @@ def test_a_place_that_cannot_be_made_is_told_before_work_begins(tmp_path, unmeas
 def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
     path = compared.out / "methods" / "Identity" / "archive.json"
     whole = path.read_text()
-    path.write_text('[{"settings": 1, "made": 1, "facts": {"covered": "a"}}]')
+    path.write_text('[{"settings": 1, "provenance": 1, "facts": {"covered": "a"}}]')
     try:
         with pytest.raises(RecordError, match=r"archive\.json is damaged"):
             again(compared)
