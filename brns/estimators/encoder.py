@@ -1,6 +1,7 @@
 """The encoders of behavior recognition: a fully connected network, and how its weights begin."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -69,10 +70,17 @@ class Encoder(eqx.Module):
         initialisation: str,
         key: Key[Array, ""],
     ):
-        layers = eqx.nn.MLP(inputs, outputs, width, depth, key=key).layers
-        if initialisation != "uniform":
-            layers = init_he(layers, key, BIAS if initialisation == "he-biased" else 0.0)
-        self.layers = layers
+        sizes = list(pairwise([inputs, *[width] * depth, outputs]))
+
+        def draw(key: Key[Array, ""]) -> tuple[eqx.nn.Linear, ...]:
+            keys = jax.random.split(key, depth + 1)
+            return tuple(eqx.nn.Linear(m, n, key=k) for (m, n), k in zip(sizes, keys, strict=True))
+
+        if initialisation == "uniform":
+            self.layers = draw(key)
+        else:
+            undrawn = eqx.filter_eval_shape(draw, key)
+            self.layers = init_he(undrawn, key, BIAS if initialisation == "he-biased" else 0.0)
 
     def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
         """Embed descriptors.
