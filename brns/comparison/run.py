@@ -310,7 +310,7 @@ def _read_batches(job: _Job) -> list[_Batch]:
     try:
         stored = _BATCHES.validate_json(job.path.read_bytes()) if job.path.exists() else []
         batches = [_with_arrays(batch) for batch in stored]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         advice = "remove it to have it made anew"
         raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
     for batch in batches:
