@@ -16,11 +16,18 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from pydantic import TypeAdapter
-from pydantic_core import to_json
 
 from brns.checks.parts import require_integer
 from brns.comparison import page, statistics
+from brns.comparison.batches import (
+    Batch,
+    Job,
+    append_batch,
+    choose_batches,
+    list_changed_settings,
+    read_batches,
+    to_json_with_infinity,
+)
 from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
 from brns.comparison.statistics import Comparison
@@ -29,52 +36,19 @@ from brns.core import Mutation, NoveltyEstimator, Task
 from brns.core.population import take_rows
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
-from brns.runs.files import RecordError, write_bytes
-from brns.runs.metadata import list_changing_task_settings
 from brns.runs.paths import Seeds, expand_home, explain_folder_errors, resolve_seeds
 from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
-from brns.settings.differences import find_differences, format_diff
-from brns.settings.edits import diff_code_by_name, format_edits, list_evaluation_side_effects
+from brns.settings.edits import list_evaluation_side_effects
 from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.settings.parts import CLASSES
-from brns.settings.sources import UserCode
 from brns.tasks.chunked import has_workers
 
 LOG = logging.getLogger("brns")
 _Method = tuple[NoveltyEstimator, Mutation | None, Peer | None]
 """without a mutation it has the search's own"""
-
-
-class _Job(NamedTuple):
-    world: World
-    method: str
-    search: NoveltySearch
-    peer: Peer | None
-    """in the search's place"""
-    path: Path
-    settings: dict[str, Any]
-    """all that decides what it finds, but for seeds and the user's code"""
-    code: UserCode
-
-
-class _Batch(NamedTuple):
-    """What a method's file says of the seeds that ran together."""
-
-    seeds: list[int]
-    settings: dict[str, Any]
-    provenance: dict[str, Any]
-    facts: Any
-    """a `MethodResult`, stored as a dictionary of lists"""
-    code: dict[str, str]
-    """of the user's, by name"""
-    changing: list[str]
-    """settings and code that evaluations changed"""
-
-
-_BATCHES = TypeAdapter(list[_Batch])
 
 
 class _Maker(NamedTuple):
@@ -151,7 +125,7 @@ def compare(
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     makers: list[_Maker] = []
     for job in jobs:
-        batches = _choose_batches(_read_batches(job), seeds)
+        batches = choose_batches(read_batches(job), seeds)
         rows = [take_rows(batch.facts, row) for batch, row in batches]
         results[job.world.name][job.method] = MethodResult(*map(np.array, zip(*rows, strict=True)))
         makers += [_Maker(job.method, job.world.name, batch.provenance) for batch, _ in batches]
@@ -189,7 +163,7 @@ def _name_makers(makers: Sequence[_Maker]) -> list[tuple[str, dict[str, Any]]]:
     return pairs
 
 
-def _describe_mutations(jobs: Sequence[_Job], mutations: Mapping[str, Mutation]) -> str:
+def _describe_mutations(jobs: Sequence[Job], mutations: Mapping[str, Mutation]) -> str:
     """The operators of all methods in words; of several the methods' names say which."""
     if any(mutations):
         return "each method with the operator that its name says"
@@ -261,8 +235,8 @@ def _make_methods(
 
 def _make_jobs(
     what: Any, worlds: Sequence[World], methods: dict[str, _Method], out: Path
-) -> list[_Job]:
-    jobs: dict[Path, _Job] = {}
+) -> list[Job]:
+    jobs: dict[Path, Job] = {}
     for each in worlds:
         base = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
         sizes = {"population_size": each.population_size, "offspring_size": each.offspring_size}
@@ -279,17 +253,17 @@ def _make_jobs(
             path = out / "methods" / each.name / f"{file[:200]}.json"  # file systems take 255
             if path in jobs:
                 raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
-            settings = json.loads(_to_json(settings))
+            settings = json.loads(to_json_with_infinity(settings))
             code = read_sources(search, each.cells.place, peer)
-            jobs[path] = _Job(each, name, search, peer, path, settings, code)
+            jobs[path] = Job(each, name, search, peer, path, settings, code)
     return list(jobs.values())
 
 
-def _run_missing_jobs(jobs: Sequence[_Job], seeds: list[int], workers: int, progress: bool) -> None:
+def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], workers: int, progress: bool) -> None:
     """Run each job with the seeds that its file does not hold."""
     missing = []
     for job in jobs:
-        there = {seed for batch in _read_batches(job) for seed in batch.seeds}
+        there = {seed for batch in read_batches(job) for seed in batch.seeds}
         if unknown := [seed for seed in seeds if seed not in there]:
             missing.append((job, unknown))
         with explain_folder_errors(job.path.parent):  # before work begins
@@ -305,55 +279,7 @@ def _run_missing_jobs(jobs: Sequence[_Job], seeds: list[int], workers: int, prog
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _read_batches(job: _Job) -> list[_Batch]:
-    """What the file of a job holds, if there is one; a `RecordError` where it is of another job."""
-    try:
-        stored = _BATCHES.validate_json(job.path.read_bytes()) if job.path.exists() else []
-        batches = [_with_arrays(batch) for batch in stored]
-    except (ValueError, TypeError, AttributeError) as error:
-        advice = "remove it to have it made anew"
-        raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
-    for batch in batches:
-        ignored = [*batch.changing, *_list_changed_settings(job)]
-        if other := find_differences(batch.settings, job.settings, ignored):
-            raise RecordError(
-                f"{job.path} was made with other settings: {format_diff(other)}. Take another "
-                "folder, or the settings that made it"
-            )
-        if edited := diff_code_by_name(batch.code, job.code, ignored):
-            raise RecordError(
-                f"{job.path} was made by other code of yours. What was edited:\n"
-                f"{format_edits(edited, job.code)}\n"
-                "Take another folder, or remove the file to have it made anew"
-            )
-    return batches
-
-
-def _with_arrays(stored: _Batch) -> _Batch:
-    """A batch as it is stored, with facts of NumPy."""
-    facts = {name: np.array(values, np.float64) for name, values in stored.facts.items()}
-    for name, column in facts.items():
-        if column.shape[:1] != (len(stored.seeds),):
-            raise ValueError(f"{name} is not of {len(stored.seeds)} seeds")
-    return stored._replace(facts=MethodResult(**facts))
-
-
-def _choose_batches(batches: Sequence[_Batch], seeds: Sequence[int]) -> list[tuple[_Batch, int]]:
-    """For each seed the batch that holds it, and its row there."""
-    places = {}
-    for batch in batches:
-        for row, seed in enumerate(batch.seeds):
-            places.setdefault(seed, (batch, row))
-    return [places[seed] for seed in seeds]
-
-
-def _list_changed_settings(job: _Job) -> list[str]:
-    """The task's settings that evaluations of this process changed."""
-    names = list_changing_task_settings(job.search, job.settings["search"])
-    return [f"search.{name}" for name in names]
-
-
-def _run_job(job: _Job, seeds: list[int], stop: Event, host_lock: Lock) -> None:
+def _run_job(job: Job, seeds: list[int], stop: Event, host_lock: Lock) -> None:
     # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else host_lock:
@@ -368,13 +294,5 @@ def _run_job(job: _Job, seeds: list[int], stop: Event, host_lock: Lock) -> None:
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     if job.peer is not None:
         provenance["versions"] |= {"ribs": version("ribs")}
-    changing = [*_list_changed_settings(job), *list_evaluation_side_effects(after)]
-    batch = _Batch(seeds, job.settings, provenance, result, job.code.texts, changing)
-    batches = [*_read_batches(job), batch]
-    stored = [each._asdict() | {"facts": each.facts._asdict()} for each in batches]
-    write_bytes(job.path, _to_json(stored))
-
-
-def _to_json(content: Any) -> bytes:
-    """JSON in which NaN and infinity are text, which NumPy reads as numbers."""
-    return to_json(content, fallback=np.ndarray.tolist, inf_nan_mode="strings")
+    changing = [*list_changed_settings(job), *list_evaluation_side_effects(after)]
+    append_batch(job, Batch(seeds, job.settings, provenance, result, job.code.texts, changing))
