@@ -59,7 +59,9 @@ def read_batches(job: Job) -> list[Batch]:
         batches = [_with_arrays(batch) for batch in stored]
     except (ValueError, TypeError, AttributeError) as error:
         advice = "remove it to have it made anew"
-        raise RecordError(f"{job.path} is damaged ({error}): {advice}") from None
+        raise RecordError(
+            f"{job.path} is damaged or of an older version ({error}): {advice}"
+        ) from None
     for batch in batches:
         ignored = [*batch.changing, *list_changed_settings(job)]
         if other := find_differences(batch.settings, job.settings, ignored):
