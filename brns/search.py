@@ -135,7 +135,8 @@ class NoveltySearch(eqx.Module):
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
     tournament: PositiveInt = 1
-    """of how many each parent is the most novel; of 1 parents are uniform, as in the paper"""
+    """how many are drawn for each parent, who is the most novel of them;
+    of 1 parents are uniform, as in the paper"""
     _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_prng_settings)
 
     def __repr__(self) -> str:

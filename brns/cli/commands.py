@@ -45,8 +45,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(show_version: bool) -> None:
+    if show_version:
         from brns import __version__
 
         typer.echo(f"brns {__version__}")

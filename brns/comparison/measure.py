@@ -42,9 +42,11 @@ class MethodResult(NamedTuple):
     eta: Float[np.ndarray, " s"]
     """the mean over kept generations whose own novelty was not 0; NaN for a peer, as kappa"""
     kappa: Float[np.ndarray, " s"]
-    """the share of later kept generations in which what was visited became 1 % more novel again"""
+    """the share of later kept generations in which what was visited became novel again,
+    by 1 % of what it was"""
     milliseconds: Float[np.ndarray, " s"]
-    """wall time of a seed's generation on a core, once compiled; the mean of seeds run together"""
+    """of wall time on a core, for one generation of one seed, without what is compiled first: the
+    mean over the seeds that ran together"""
 
     def get_covered_at(self, fraction: float) -> Float[np.ndarray, " s"]:
         """The cells covered by each seed after a fraction of the run, one of POINTS."""

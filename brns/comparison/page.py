@@ -107,10 +107,12 @@ def _format_share_of_reference_table(comparison: Comparison, fraction: float) ->
     return format_table(lines)
 
 
-def _format_table_by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
+def _format_table_by_world(
+    comparison: Comparison, format_cell: Callable[[MethodResult], str]
+) -> str:
     rows = [["world", *next(iter(comparison.results.values()))]]
     for name, methods in comparison.results.items():
-        rows.append([name, *map(cell, methods.values())])
+        rows.append([name, *map(format_cell, methods.values())])
     return format_table(rows)
 
 

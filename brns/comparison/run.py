@@ -124,7 +124,8 @@ def compare(
     _run_missing_jobs(jobs, seeds, workers, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     makers: list[_Maker] = []
-    for job in jobs:
+    order = list(methods)
+    for job in sorted(jobs, key=lambda job: order.index(job.method)):
         batches = choose_batches(read_batches(job), seeds)
         rows = [take_rows(batch.facts, row) for batch, row in batches]
         results[job.world.name][job.method] = MethodResult(*map(np.array, zip(*rows, strict=True)))
@@ -146,18 +147,21 @@ def compare(
 
 def _name_makers(makers: Sequence[_Maker]) -> list[tuple[str, dict[str, Any]]]:
     """The provenance of each method; what differs from its most frequent one says where."""
-    texts = [json.dumps(maker.provenance, sort_keys=True) for maker in makers]
-    of_methods = Counter((maker.method, text) for maker, text in zip(makers, texts, strict=True))
-    of_jobs = Counter((*maker[:2], text) for maker, text in zip(makers, texts, strict=True))
-    seeds, usual = Counter(maker[:2] for maker in makers), {}
-    for (method, text), _ in of_methods.most_common():
+    keys = []
+    for maker in makers:
+        keys.append((maker.method, maker.world, json.dumps(maker.provenance, sort_keys=True)))
+    seeds_of_method = Counter((method, text) for method, _, text in keys)
+    seeds_of_job = Counter(key[:2] for key in keys)
+    seeds_of_maker = Counter(keys)
+    usual = {}
+    for (method, text), _ in seeds_of_method.most_common():
         usual.setdefault(method, text)
     pairs = []
-    for maker, text in zip(makers, texts, strict=True):
-        name, number = maker.method, of_jobs[*maker[:2], text]
-        if text != usual[maker.method]:
+    for maker, key in zip(makers, keys, strict=True):
+        name = maker.method
+        if key[2] != usual[maker.method]:
+            number, total = seeds_of_maker[key], seeds_of_job[key[:2]]
             name += f" in {maker.world}"
-            total = seeds[maker[:2]]
             name += f", {number} of {total} seeds" if number < total else ""
         pairs.append((name, maker.provenance))
     return pairs

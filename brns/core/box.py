@@ -33,7 +33,7 @@ class Box(eqx.Module):
     def __init__(self, low: Any, high: Any):
         if isinstance(low, Tracer) or isinstance(high, Tracer):
             # Computed of another box where JAX compiles; it was checked when the search was made.
-            self.low, self.high = jnp.asarray(low, jnp.float32), jnp.asarray(high, jnp.float32)
+            self.low, self.high = (jnp.array(x, jnp.float32, ndmin=1) for x in (low, high))
             return
         below = as_array_and_check_real("low", low, "a box needs")
         above = as_array_and_check_real("high", high, "a box needs")

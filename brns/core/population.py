@@ -33,7 +33,9 @@ class Evaluation(NamedTuple):
 
 
 class Population(NamedTuple):
-    """A table of individuals: row i of every column is individual i."""
+    """A table of individuals: row i of every column is individual i. Read back from a record,
+    they are NumPy arrays.
+    """
 
     genotype: Float[Array, "n p"]
     """the numbers that the search varies"""
@@ -50,7 +52,8 @@ class Population(NamedTuple):
     parent: Int[Array, " n"]
     """the id of the parent; -1 for founders"""
     mate: Int[Array, " n"]
-    """the id of the second parent, of a crossover or a line; -1 where there is none"""
+    """the id of the second parent, of whom a crossover took genes or towards whom a line led;
+    -1 where there is none"""
     operator: Int[Array, " n"]
     """the number of the operator of a `MixedMutation` that made it, from 0; -1 for founders"""
     born: Int[Array, " n"]

@@ -112,7 +112,10 @@ class ExactRecognition(eqx.Module):
     def score(
         self, state: ExactState, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The novelty left by the learned and by the population; see `NoveltyEstimator.score`."""
+        """The novelty that remains; see `NoveltyEstimator.score`.
+
+        It counts all that was learned, and whoever of the population is not learned yet.
+        """
         state = state._replace(frame=fit_frame_to_founders_once(state.frame, population))
         rows, _ = self._project_features_and_mask_new(state, population)
         features = self.embed(state, descriptors) @ state.root.T

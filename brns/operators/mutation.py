@@ -84,7 +84,7 @@ class GaussianMutation(eqx.Module):
         return jnp.where(mutates, moved, genotypes)
 
 
-def mutate_by_recombining(
+def _mutate_by_recombining(
     self: Recombination, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
 ) -> Float[Array, "n p"]:
     """A mutant of each genotype; see `brns.core.Mutation`."""
@@ -104,16 +104,18 @@ class IsoLineDD(eqx.Module):
     """
 
     sigma_iso: FromZero = 0.01
-    """standard deviation all around, in widths of the box; Vassiliades & Mouret's is 1 wide"""
+    """standard deviation all around, as a share of the box's width; Vassiliades & Mouret,
+    where the width is 1"""
     sigma_line: FromZero = 0.2
-    """standard deviation along the line, in distances to the other parent; Vassiliades & Mouret"""
+    """standard deviation along the line, as a share of the distance to the other parent;
+    Vassiliades & Mouret"""
 
     def __check_init__(self):
         check_setting_types(self)
         moves = self.sigma_iso + self.sigma_line > 0
         check_settings_obey_rules(self, sigma_iso=(moves, "above 0 where sigma_line is 0"))
 
-    __call__ = mutate_by_recombining
+    __call__ = _mutate_by_recombining
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -150,7 +152,7 @@ class Crossover(eqx.Module):
     """how many genes mutate afterwards, on average"""
 
     __check_init__ = check_setting_types
-    __call__ = mutate_by_recombining
+    __call__ = _mutate_by_recombining
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -192,7 +194,7 @@ class DifferentialEvolution(eqx.Module):
     """delta, what is added to each difference, as a share of the box's width"""
 
     __check_init__ = check_setting_types
-    __call__ = mutate_by_recombining
+    __call__ = _mutate_by_recombining
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box

@@ -3,7 +3,7 @@
 `paint_curves` draws it. The `rows` of each, one a value, are those of `brns figure --data`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -102,7 +102,7 @@ class Curve(NamedTuple):
         """A series for each method, at the generations that all of its runs have."""
         series = []
         for label, runs in group_by_method(records).items():
-            generations = sorted(set.intersection(*(set(self.at(run)) for run in runs)))
+            generations = _find_common_generations(map(self.at, runs))
             rows = [self.statistic(each)[np.isin(self.at(each), generations)] for each in runs]
             values = np.array(rows, np.float64)
             if len(generations) < 2 or not np.isfinite(values).any():
@@ -112,6 +112,10 @@ class Curve(NamedTuple):
                 )
             series.append(_make_series(label, runs, generations, values))
         return Curves(self.quantity, tuple(series), self.generation, self.most, self.reference)
+
+
+def _find_common_generations(lists: Iterable[Sequence[int]]) -> list[int]:
+    return sorted(set.intersection(*map(set, lists)))
 
 
 def _make_series(
@@ -218,8 +222,7 @@ def gather_qd_score(records: Runs, shape: Sequence[int] | None = None) -> Curves
 def gather_three_q_rows(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = group_by_method(records).values()
-    with_states = [set(require_states(record, "Q(i, j)")) for record in runs]
-    generations = sorted(set.intersection(*with_states))
+    generations = _find_common_generations(require_states(record, "Q(i, j)") for record in runs)
     matrices = np.stack([cycling.cycling_of_record(record, generations).q for record in runs])
     series = []
     for row in dict.fromkeys(int(len(generations) * part) for part in (0.1, 0.4, 0.7)):

@@ -312,7 +312,9 @@ class Record:
         return failures
 
     def solutions(self) -> Population:
-        """The solution set S of Algorithm 1: every success once."""
+        """The solution set S of Algorithm 1: every success once, with genotype,
+        behavior and generation of birth.
+        """
         born = [self.read_generation_arrays(g)["offspring"] for g in self.generations]
         return self._to_population(np.concatenate([table[table["solved"]] for table in born]))
 

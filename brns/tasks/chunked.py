@@ -64,7 +64,8 @@ class Chunked(Wrapper):
     is compiled. None are all: a record then names the task alone, so that its runs go on with this
     one"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
-    """of the kind of `concurrent.futures`, without forks; it stays yours to shut down"""
+    """any of the kind of `concurrent.futures`, whose processes are no forks;
+    it stays yours to shut down"""
     failures: Annotated[float, Ge(0), Lt(1)] = eqx.field(default=0.0, kw_only=True, static=True)
     """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
     timeout: Seconds | None = eqx.field(default=None, kw_only=True, static=True)
@@ -262,7 +263,9 @@ class Batch:
     def fill_rows(
         self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool
     ) -> None:
-        """What a task said of rows, `asked` in all; with `finite`, what is not has failed."""
+        """What a task said of these rows and maybe others, of as many as were `asked` for; with
+        `finite`, what is no finite number, or too far from the space, has failed.
+        """
         evaluation, seconds = result
         self.seconds += seconds
         for column, values in zip(self.columns, evaluation, strict=True):

@@ -23,10 +23,13 @@ from brns.tasks.policy import FeedForward, make_or_check_policy
 
 
 class Episode(NamedTuple):
-    """What was seen in an episode: after its end nothing changes and rewards are 0."""
+    """What was seen in an episode of `steps` steps, or fewer:
+    after its end nothing changes and rewards are 0.
+    """
 
     observations: PyTree[Array, "times ..."]
-    """what `watch` gave of each state, that of the reset first: one more than steps"""
+    """what `watch` gave of each state; the first is that of the reset,
+    and there is one more than steps"""
     rewards: Float[Array, " steps"]
     actions: Float[Array, "steps a"]
     """0 after the end; of a discrete action, a one for what was chosen and zeros for the others"""
@@ -61,7 +64,8 @@ class JaxEnvironmentTask(eqx.Module):
     describe: Callable[[Episode], Any] = Waypoints()
     """the behavior `(d,)` of an episode; by default its last observation"""
     policy: FeedForward = None  # ty: ignore[invalid-assignment]
-    """from observations to actions; by default two hidden layers of 10, and a squashed output"""
+    """from observations to actions;
+    by default two hidden layers of 10 neurons and a squashed output"""
     observe: Callable[[Any], Array] = flat_observation
     """what a policy sees of a state, `(o,)`; by default all of `state.obs`"""
     watch: Callable[[Any], Any] | None = None

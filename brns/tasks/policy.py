@@ -116,7 +116,9 @@ class FeedForward(eqx.Module):
 
 
 def act_on_host(layers: Layers, observations: Any, squash_output: bool) -> np.ndarray:
-    """Actions in NumPy: in rows, and without BLAS, whose sums depend on its threads."""
+    """Actions in NumPy: in rows, or einsum adds in another order; without BLAS, whose sums depend
+    on its threads.
+    """
     rows = np.asarray(observations, float).T
     for depth, (weights, biases) in enumerate(layers, 1):
         by_policy = np.ascontiguousarray(weights.transpose(2, 0, 1))

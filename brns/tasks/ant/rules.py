@@ -64,7 +64,8 @@ class AntMaze(eqx.Module):
     frame_skip: PositiveInt = 5
     """physics steps of 0.005 s in a control step; published code"""
     stuck_distance: NonNegativeFloat = 0.0
-    """metres; an episode ends when an ant stays in such a square for a window; 0 is off"""
+    """metres; an episode ends when the ant stays within a square of
+    this side for a whole window; 0 is off"""
     stuck_window: PositiveInt = 100
     """control steps of a window; one window begins where the other ends"""
 

@@ -94,7 +94,9 @@ def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
 
 
 def find_spec(name: str) -> Any:
-    """What is registered under an id, if anything; the modules that define it are imported."""
+    """What is registered under an id, if anything. The modules that register and define it are
+    imported, so that their code is known before an environment is made.
+    """
     package, _, name = name.rpartition(":")
     _import_if_there(package)
     with contextlib.suppress(gymnasium.error.Error):  # of what is no id

@@ -69,11 +69,13 @@ class GymnasiumTask(eqx.Module):
     """the environment's id, or a function that makes one; if `vector`, a function of n that makes
     n. The id `"package:Id-v0"` imports the package that registers it"""
     policy: FeedForward | Policy = None  # ty: ignore[invalid-assignment]
-    """from observations to actions; by default two hidden layers of 10, and a squashed output"""
+    """from flattened observations to actions;
+    by default two hidden layers of 10 neurons and a squashed output"""
     describe: Callable[[Episode], Any] = Waypoints()
     """the behavior `(d,)` of an episode; by default its last observation"""
     behavior_space: Box = None  # ty: ignore[invalid-assignment]
-    """where behaviors lie; by default the bounds that `describe` can tell"""
+    """where behaviors lie; by default the bounds that `describe` knows
+    from those of observations and actions"""
     steps: PositiveInt = 1000
     """most steps of an episode; an environment may have a limit of its own"""
     success: Callable[[Episode], bool] | None = None

@@ -58,7 +58,8 @@ class Tables(NamedTuple):
     """What a robot meets on a map of k x k pixels. Row j, column i are of pixel (i, j)."""
 
     touched: UInt[Array, "k k"]
-    """bit b: a robot on that pixel has an obstacle in direction `BEARINGS[b]`; 0: it stands free"""
+    """bit b: a robot on that pixel has an obstacle under its disc in direction `BEARINGS[b]`;
+    0: it stands free"""
     ends: Int[Array, "reach reach"]
     """the first index into `stops`, by the offset (+ REACH) of a laser's end from the robot"""
     stops: Int[Array, "ends k k"]

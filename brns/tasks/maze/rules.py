@@ -66,9 +66,11 @@ class DeceptiveMaze(eqx.Module):
     goal_radius: PositiveFloat = 42.0
     """world units; published code"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
-    """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall"""
+    """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall;
+    the world is 3 k units wide"""
     positions: PositiveInt | None = None
-    """how many places of the path are the behavior, a divisor of `steps`; None is the last"""
+    """places of the path that are the behavior, evenly in time; a divisor of `steps`.
+    None is the last place alone"""
     tables: Tables = eqx.field(init=False)
 
     traceable = True
@@ -222,7 +224,8 @@ class RoomsMaze(DeceptiveMaze):
     steps: PositiveInt = 1000
     """steps of an evaluation: 4000 units at full speed"""
     start: tuple[float, float, float] | None = None  # ty: ignore[incompatible-attribute-override]
-    """x, y and heading; None is the middle of the room at the lower left"""
+    """x, y in world units and heading in radians, in (-pi, pi];
+    None is the middle of the room at the lower left"""
     goal: tuple[float, float] | None = None  # ty: ignore[incompatible-attribute-override]
     """x, y in world units; None is the middle of the room at the upper right"""
     seed: NonNegativeInt = 1
