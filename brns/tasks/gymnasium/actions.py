@@ -74,6 +74,15 @@ def make_actor(
     return lambda rows: choose(act_on_host(layers, rows.T, squashed).T)
 
 
+def check_policy_takes(policy: FeedForward | Policy, rows: Float[np.ndarray, "n o"]) -> None:
+    """Refuse NaN, of which a network makes NaN, and of that everybody the same action."""
+    if isinstance(policy, FeedForward) and np.isnan(rows).any():
+        raise ValueError(
+            "an observation has NaN, of which a FeedForward makes no action: let make_env replace "
+            "it, as by gymnasium.wrappers.TransformObservation, or give a policy of your own"
+        )
+
+
 def _make_chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
     """From a network's outputs to actions."""
     if isinstance(space, spaces.Discrete):

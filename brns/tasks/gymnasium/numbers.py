@@ -51,12 +51,11 @@ def make_flattener(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.
     """A function that copies an observation, of a Box n at once, as floats, which do not wrap."""
     plain, size = isinstance(space, spaces.Box), n * count_observation_numbers(space)
     dtype = np.result_type(space.dtype, np.float32) if plain else float
-    whole = space if isinstance(space, spaces.Discrete) else None
 
     def flatten_to_one_dimension(observation: Any) -> Float[np.ndarray, " o"]:
         try:
-            if whole is not None and not 0 <= observation - whole.start < whole.n:
-                raise ValueError  # NumPy takes those below 0 from the end
+            if not plain:
+                _check_whole_numbers(space, observation)
             values = observation if plain else spaces.flatten(space, observation)
             numbers = None if values is None else np.array(values, dtype).reshape(-1)
         except (TypeError, ValueError, LookupError):
@@ -68,6 +67,21 @@ def make_flattener(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.
         return numbers
 
     return flatten_to_one_dimension
+
+
+def _check_whole_numbers(space: spaces.Space, observation: Any) -> None:
+    """A `ValueError` for a number that a discrete space lacks: NumPy counts some from the end."""
+    if isinstance(space, spaces.Dict):
+        for name, part in space.items():
+            _check_whole_numbers(part, observation[name])
+    elif isinstance(space, spaces.Tuple):
+        for part, value in zip(space, observation, strict=True):
+            _check_whole_numbers(part, value)
+    elif isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        numbers = space.n if isinstance(space, spaces.Discrete) else space.nvec
+        indices = np.asarray(observation) - space.start
+        if not ((indices >= 0) & (indices < numbers)).all():
+            raise ValueError
 
 
 def flatten_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray, "t a"]:

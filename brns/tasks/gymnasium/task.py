@@ -21,7 +21,12 @@ from brns.core.evaluation import as_evaluation
 from brns.settings.differences import short_repr
 from brns.settings.outdated import evaluate_by_hand
 from brns.tasks.behaviors import Waypoints
-from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
+from brns.tasks.gymnasium.actions import (
+    Policy,
+    check_policy_takes,
+    default_policy,
+    make_actor,
+)
 from brns.tasks.gymnasium.environments import (
     Worlds,
     call_observer,
@@ -221,6 +226,7 @@ class GymnasiumTask(eqx.Module):
         living = list(range(n))
         yield
         for _ in range(self.steps):
+            check_policy_takes(self.policy, rows[living])
             actions = act(rows)
             # Python's integers: comparing NumPy's takes longer than many a step.
             actions = np.asarray(actions).tolist() if discrete else [*iterate(batch, actions)]
@@ -276,6 +282,7 @@ class GymnasiumTask(eqx.Module):
                 "in a wrapper, or give a make_env that makes a single environment"
             )
         for _ in range(self.steps):
+            check_policy_takes(self.policy, rows[living])
             action = act(rows.copy())
             actions = list(iterate(worlds.action_space, deepcopy(action)))
             observation, reward, terminated, truncated, info = step_environment(worlds, action)
