@@ -39,9 +39,6 @@ def compare(
     out: Annotated[Path, typer.Option(help="directory; OUT.md is the page")] = Path(
         "runs/comparison"
     ),
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="jobs side by side", show_default="1")
-    ] = None,
 ) -> None:
     """Compare methods in worlds of the suite, or in your own.
 
@@ -84,7 +81,6 @@ def compare(
             generations=generations,
             out=out,
             mutations=mutations,
-            workers=workers,
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None

@@ -4,8 +4,6 @@ import contextlib
 import itertools
 import time
 from collections.abc import Generator
-from concurrent.futures import CancelledError
-from threading import Event
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -62,14 +60,12 @@ def run_method(
     search: NoveltySearch,
     world: World,
     seeds: list[int],
-    stop: Event | None = None,
     peer: Peer | None = None,
 ) -> MethodResult:
     """The numbers of a search in a world, whose seeds go on side by side as those of a run. The
     same list of seeds gives the same bits on one machine and its versions.
 
-    A peer of pyribs stands in the search's place, with its founders and as many evaluations. Once
-    `stop` is set, the work ends after a generation with a `CancelledError`.
+    A peer of pyribs stands in the search's place, with its founders and as many evaluations.
     """
     generations = world.generations
     states = [search.init(jax.random.key(seed)) for seed in seeds]
@@ -90,8 +86,6 @@ def run_method(
         steps = _iterate_search_offspring_and_states(search, generations, seeds, states, batches)
     with contextlib.closing(steps):
         for number, (born, after) in enumerate(steps, 1):
-            if stop and stop.is_set():
-                raise CancelledError
             times.append(time.perf_counter())
             visited |= np.asarray(_find_cells_by_seed(world.cells, born))
             covered.append(visited.sum(axis=1))

@@ -80,9 +80,9 @@ def format_page(comparison: Comparison, folder: str) -> str:
         "Seeds that solved it, and the median generation of the first solution over those.",
         _format_table_by_world(comparison, _format_solved_cell),
         "## Cost",
-        "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
-        "may have run side by side, or the machine had other work: a rough measure, by which "
-        "only methods of one commit (below) and one row are compared.",
+        "Milliseconds of wall time for one generation of one seed, its evaluation included. The "
+        "machine may have had other work: a rough measure, by which only methods of one commit "
+        "(below) and one row are compared.",
         _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds.mean())),
         "## What was compared",
         _format_world_table(comparison),

@@ -6,13 +6,10 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -44,19 +41,10 @@ from brns.settings.description import part_to_json
 from brns.settings.edits import list_evaluation_side_effects
 from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.settings.parts import CLASSES
-from brns.tasks.chunked import has_workers
 
 LOG = logging.getLogger("brns")
 _Method = tuple[NoveltyEstimator, Mutation | None, Peer | None]
 """without a mutation it has the search's own"""
-
-
-class _Maker(NamedTuple):
-    """Who made a seed's numbers."""
-
-    method: str
-    world: str
-    provenance: dict[str, Any]
 
 
 def compare(
@@ -68,7 +56,6 @@ def compare(
     out: str | os.PathLike = "runs/comparison",
     mutations: Mapping[str, Mutation] | None = None,
     cells: Cells | None = None,
-    workers: int | None = None,
     progress: bool = True,
 ) -> Comparison:
     """Compare estimators on a task, a search, or built-in tasks (the suite's worlds), over seeds:
@@ -79,8 +66,8 @@ def compare(
 
     `out` gets a file for each world and method when it is done: a second call continues a stopped
     one, and can add worlds, methods and seeds. At the end it gets runs.csv, with all numbers, and
-    comparison.png; the page is OUT.md. After Ctrl-C jobs end at their next generation, and their
-    numbers are lost. Results of your own code before you edited it are refused.
+    comparison.png; the page is OUT.md. Ctrl-C loses the numbers of the method that is running.
+    Results of your own code before you edited it are refused.
 
     Args:
         what: a task or a search of your own, a `World`, the name of one, several of them, or
@@ -94,8 +81,6 @@ def compare(
         mutations: operators by name; each estimator runs with each, as "estimator, mutation". By
             default the search's own.
         cells: where individuals of your task lie, if its behavior is not planar.
-        workers: jobs that run side by side, each on all cores; by default 1, since jobs that share
-            cores take longer.
         progress: whether a bar is shown.
 
     Returns:
@@ -108,7 +93,6 @@ def compare(
         ImportError: where a method needs pyribs, and it is not installed.
     """
     seeds = resolve_seeds(seeds=seeds)
-    workers = require_integer("workers", 1 if workers is None else workers)
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
@@ -121,15 +105,16 @@ def compare(
         LOG.warning("%s", few)
     for job in jobs:
         discard_compiled_if_edited(job.code)
-    _run_missing_jobs(jobs, seeds, workers, progress)
+    _run_missing_jobs(jobs, seeds, progress)
     results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
-    makers: list[_Maker] = []
+    makers: dict[tuple[str, str], list[str]] = {}
     order = list(methods)
     for job in sorted(jobs, key=lambda job: order.index(job.method)):
         batches = choose_batches(read_batches(job), seeds)
         rows = [take_rows(batch.facts, row) for batch, row in batches]
         results[job.world.name][job.method] = MethodResult(*map(np.array, zip(*rows, strict=True)))
-        makers += [_Maker(job.method, job.world.name, batch.provenance) for batch, _ in batches]
+        answers = [json.dumps(batch.provenance, sort_keys=True) for batch, _ in batches]
+        makers[job.method, job.world.name] = answers
     reference = jobs[0].method
     comparison = Comparison(
         worlds={each.name: each for each in worlds},
@@ -145,25 +130,24 @@ def compare(
     return comparison
 
 
-def _name_makers(makers: Sequence[_Maker]) -> list[tuple[str, dict[str, Any]]]:
-    """The provenance of each method; what differs from its most frequent one says where."""
-    keys = []
-    for maker in makers:
-        keys.append((maker.method, maker.world, json.dumps(maker.provenance, sort_keys=True)))
-    seeds_of_method = Counter((method, text) for method, _, text in keys)
-    seeds_of_job = Counter(key[:2] for key in keys)
-    seeds_of_maker = Counter(keys)
-    usual = {}
-    for (method, text), _ in seeds_of_method.most_common():
-        usual.setdefault(method, text)
+def _name_makers(
+    makers: Mapping[tuple[str, str], Sequence[str]],
+) -> list[tuple[str, dict[str, Any]]]:
+    """The provenance of each method, of which `makers` has that of every seed in each world; what
+    differs from the method's most frequent one says where.
+    """
+    of_methods: dict[str, Counter[str]] = {}
+    for (method, _), answers in makers.items():
+        of_methods.setdefault(method, Counter()).update(answers)
     pairs = []
-    for maker, key in zip(makers, keys, strict=True):
-        name = maker.method
-        if key[2] != usual[maker.method]:
-            number, total = seeds_of_maker[key], seeds_of_job[key[:2]]
-            name += f" in {maker.world}"
-            name += f", {number} of {total} seeds" if number < total else ""
-        pairs.append((name, maker.provenance))
+    for (method, where), answers in makers.items():
+        ((usual, _),) = of_methods[method].most_common(1)
+        for answer, number in Counter(answers).items():
+            name = method
+            if answer != usual:
+                name += f" in {where}"
+                name += f", {number} of {len(answers)} seeds" if number < len(answers) else ""
+            pairs.append((name, json.loads(answer)))
     return pairs
 
 
@@ -263,7 +247,7 @@ def _make_jobs(
     return list(jobs.values())
 
 
-def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], workers: int, progress: bool) -> None:
+def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], progress: bool) -> None:
     """Run each job with the seeds that its file does not hold."""
     missing = []
     for job in jobs:
@@ -272,28 +256,18 @@ def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], workers: int, progr
             missing.append((job, unknown))
         with explain_folder_errors(job.path.parent):  # before work begins
             job.path.parent.mkdir(parents=True, exist_ok=True)
-    stop, host_lock = Event(), Lock()
-    pool = ThreadPoolExecutor(workers)
-    begun = [pool.submit(_run_job, *each, stop, host_lock) for each in missing]
+    for job, unknown in show_progress_of(missing, "comparing", len(missing), progress):
+        _run_job(job, unknown)
+
+
+def _run_job(job: Job, seeds: list[int]) -> None:
     try:
-        for future in show_progress_of(as_completed(begun), "comparing", len(begun), progress):
-            future.result()
-    finally:
-        stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _run_job(job: Job, seeds: list[int], stop: Event, host_lock: Lock) -> None:
-    # A host task is called by one job at a time, as by a run: it may keep a simulator.
-    together = job.search.task.traceable or has_workers(job.search.task)
-    with nullcontext() if together else host_lock:
-        try:
-            result = run_method(job.search, job.world, seeds, stop, job.peer)
-        except Exception as error:
-            error.add_note(f"This was {job.method} in {job.world.name}")
-            raise
-        after = read_sources(job.search, job.world.cells.place, job.peer)
-        ignore_side_effects(job.code.texts, after)
+        result = run_method(job.search, job.world, seeds, job.peer)
+    except Exception as error:
+        error.add_note(f"This was {job.method} in {job.world.name}")
+        raise
+    after = read_sources(job.search, job.world.cells.place, job.peer)
+    ignore_side_effects(job.code.texts, after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}
     if job.peer is not None:

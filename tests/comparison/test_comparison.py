@@ -2,10 +2,7 @@
 
 import os
 import shutil
-import time
-from concurrent.futures import CancelledError
 from pathlib import Path
-from threading import Event
 
 import equinox as eqx
 import jax
@@ -47,7 +44,7 @@ def search(task=None):
 
 def again(compared, methods=METHODS, **changed):
     """The comparison of the fixture, once more."""
-    told = {"seeds": 2, "generations": 12, "out": compared.out, "cells": CELLS, "workers": 1}
+    told = {"seeds": 2, "generations": 12, "out": compared.out, "cells": CELLS}
     return brns.compare(search(), methods, **told | changed)
 
 
@@ -62,7 +59,7 @@ def keep_compiled():
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("compared") / "worlds"
-    return brns.compare(search(), METHODS, seeds=2, generations=12, out=out, cells=CELLS, workers=1)
+    return brns.compare(search(), METHODS, seeds=2, generations=12, out=out, cells=CELLS)
 
 
 @pytest.fixture
@@ -124,9 +121,9 @@ def test_seeds_can_be_added_and_left_out(compared, tmp_path, monkeypatch):
     shutil.copytree(compared.out, tmp_path / "more")
     ran = []
 
-    def run(search, world, seeds, stop, peer):
+    def run(search, world, seeds, peer):
         ran.append(seeds)
-        return run_method(search, world, seeds, stop, peer)
+        return run_method(search, world, seeds, peer)
 
     monkeypatch.setattr("brns.comparison.run.run_method", run)
     monkeypatch.setattr("brns.comparison.run.collect_provenance", lambda: {"commit": "later"})
@@ -197,22 +194,6 @@ def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
         path.write_text(whole)
 
 
-def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
-    """A world with one simulator, which two must not use at a time."""
-    evaluate, inside = HostIdentity.evaluate, []
-
-    def busy(self, genotypes, key):
-        assert not inside, "two at a time"
-        inside.append(True)
-        time.sleep(0.01)
-        inside.pop()
-        return evaluate(self, genotypes, key)
-
-    monkeypatch.setattr(HostIdentity, "evaluate", busy)
-    methods = dict.fromkeys(("one", "another"), brns.PopulationKNN(k=3))
-    brns.compare(search(HostIdentity()), methods, seeds=1, generations=3, out=tmp_path, workers=2)
-
-
 class Unlimited(HostIdentity):
     limit: float = float("nan")
 
@@ -226,7 +207,7 @@ def test_a_bare_task_is_compared_with_the_default_operator_where_it_began(tmp_pa
 
     monkeypatch.setattr("brns.comparison.run.run_method", run_elsewhere)
     monkeypatch.chdir(tmp_path)
-    compared = brns.compare(Unlimited(), METHODS, seeds=1, out="compared", workers=1)
+    compared = brns.compare(Unlimited(), METHODS, seeds=1, out="compared")
     assert compared.out == tmp_path / "compared"
     assert (tmp_path / "compared.md").exists()
     assert "offspring by mixed mutation" in f"{compared}"
@@ -250,7 +231,6 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         ([make_world_of_task(Identity(), 8, 2)] * 2, {}, r"Identity/near\.json twice"),
         ([Identity(), Identity()], {}, r"as brns\.comparison\.worlds\.make_world_of_task"),
         (["arm", "room"], {}, r"a world must be one of maze.* did you mean rooms\?"),
-        ("arm", {"workers": 0}, "workers must be a whole number from 1 on; got 0"),
         ("arm", {"generations": 0}, "generations"),
         (world("arm")._replace(generations=1), {}, "generations of arm must be .* from 2 on"),
         (world("arm")._replace(name="../arm"), {}, "without / or ..; got '../arm'"),
@@ -315,31 +295,6 @@ def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatc
     with pytest.raises(InterruptedError):
         brns.compare(search(), methods, seeds=5, out=tmp_path)
     assert [one.message for one in caplog.records] == ["5 seeds are too few to test; 8 are enough"]
-
-
-def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
-    """What is being computed is not waited for."""
-
-    def slow(search, world, seeds, stop, peer):
-        raise CancelledError if stop.wait(60) else AssertionError
-
-    def interrupted(things, title, total, shown):
-        raise KeyboardInterrupt
-        yield from things
-
-    monkeypatch.setattr("brns.comparison.run.run_method", slow)
-    monkeypatch.setattr("brns.comparison.run.show_progress_of", interrupted)
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        brns.compare(search(), METHODS, seeds=1, generations=3, out=tmp_path)
-    assert time.monotonic() - began < 20
-
-
-def test_a_measurement_that_is_asked_to_stop_stops():
-    stop = Event()
-    stop.set()
-    with pytest.raises(CancelledError):
-        run_method(search(), make_world_of_task(Identity(), 8, 12, CELLS), [0, 1], stop)
 
 
 def fake(final):
