@@ -41,21 +41,22 @@ def make_file_atomically(path: Path, synced: bool = True) -> Generator[Path, Non
             temporary.unlink(missing_ok=True)
 
 
+def explain_save_errors(path: Path) -> contextlib.AbstractContextManager[None]:
+    """Around what writes a file or folder: an error of the system becomes a `RecordError`."""
+    return explain_os_errors(
+        f"could not save {path}",
+        "what was saved before is safe, and where a folder was moved it is there now. Make room, "
+        "mend the folder or choose another place, then resume or try again",
+    )
+
+
 @contextlib.contextmanager
-def explain_save_errors(path: Path) -> Generator[None, None, None]:
-    """Meanwhile an error of the system becomes a `RecordError` that names a file or folder."""
+def explain_os_errors(failed: str, advice: str) -> Generator[None, None, None]:
+    """Meanwhile an error of the system becomes a `RecordError`: what failed, why, what to do."""
     try:
         yield
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not path.parent.exists():
-            raise RecordError(
-                f"could not save {path}: there is no folder {path.parent}. If it was moved, what "
-                "was saved before is safe where it is now: go on there"
-            ) from error
-        raise RecordError(
-            f"could not save {path} ({error.strerror or error}). What was saved before is safe: "
-            "make room, mend the folder or choose another place, then resume or try again"
-        ) from error
+        raise RecordError(f"{failed} ({error.strerror or error}): {advice}") from error
 
 
 def sync_to_disk(path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from brns.runs.files import RecordError, sync_to_disk
+from brns.runs.files import RecordError, explain_os_errors, sync_to_disk
 from brns.runs.store import NAME, list_run_or_child_runs
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]
@@ -140,12 +140,8 @@ def _hidden_path_beside(out: Path) -> Path:
     return out.with_name(f".{out.name[:50]}.{secrets.token_hex(4)}.tmp")  # as long as names may be
 
 
-@contextlib.contextmanager
-def explain_folder_errors(out: Path, advice: str = ELSEWHERE) -> Generator[None, None, None]:
-    """Meanwhile an error of the system becomes one that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise RecordError(
-            f"{out} was taken, or cannot be made ({error.strerror or error}): {advice}"
-        ) from error
+def explain_folder_errors(
+    out: Path, advice: str = ELSEWHERE
+) -> contextlib.AbstractContextManager[None]:
+    """Around what makes a folder: an error of the system becomes one that says what to do."""
+    return explain_os_errors(f"{out} was taken, or cannot be made", advice)

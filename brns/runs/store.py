@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from brns.formatting import read_csv
-from brns.runs.files import RecordError, explain_save_errors, sync_to_disk, write_bytes
+from brns.runs.files import (
+    RecordError,
+    explain_os_errors,
+    explain_save_errors,
+    sync_to_disk,
+    write_bytes,
+)
 
 Kind = Literal["generations", "states", "failed"]
 """of a generation: its facts, the estimator's state after it, and who failed in it"""
@@ -22,7 +28,7 @@ REPAIR = (
     "put back a copy, or remove all generations and states from there on and resume from the last "
     "state that is left"
 )
-OPEN = "ask its owner for the right to read it (chmod)"
+OPEN = "ask its owner for the right to read it (chmod), or give another path"
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO, errno.EINVAL)
 """what file systems without locks answer"""
 
@@ -33,13 +39,10 @@ def list_run_or_child_runs(folder: Path) -> list[Path]:
     Those that are being made have hidden names, and are left out. A `RecordError` where the folder
     cannot be read.
     """
-    try:
+    with explain_os_errors(f"{folder} cannot be read", OPEN):
         if (folder / NAME).exists():
             return [folder]
         return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
-    except OSError as error:
-        advice = OPEN if isinstance(error, PermissionError) else "give another path"
-        raise RecordError(f"{folder} cannot be read ({error.strerror}): {advice}") from error
 
 
 class Store:
@@ -54,17 +57,15 @@ class Store:
 
     def read_run_json_bytes(self) -> bytes:
         """What `run.json` holds."""
-        try:
-            return (self.path / NAME).read_bytes()
-        except FileNotFoundError:
-            below = list_run_or_child_runs(self.path)
-            batch = f"; it holds runs, such as {below[0]}" if below else ""
-            raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
-        except NotADirectoryError:
-            raise RecordError(f"{self.path} is a file: give the run's folder") from None
-        except OSError as error:
-            file, why = self.path / NAME, error.strerror
-            raise RecordError(f"{file} cannot be read ({why}): {OPEN}") from None
+        if self.path.is_file():
+            raise RecordError(f"{self.path} is a file: give the run's folder")
+        with explain_os_errors(f"{self.path / NAME} cannot be read", OPEN):
+            try:
+                return (self.path / NAME).read_bytes()
+            except FileNotFoundError:
+                below = list_run_or_child_runs(self.path)
+                batch = f"; it holds runs, such as {below[0]}" if below else ""
+                raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
 
     def write_run_json_bytes(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
