@@ -177,7 +177,7 @@ def test_a_run_whose_folder_is_moved_away_is_not_begun_anew(tmp_path):
     run = brns.generations(HOST, 9, out=out)
     next(run)
     out.rename(tmp_path / "elsewhere")
-    with pytest.raises(brns.RecordError, match="No such file.* where a folder was moved"):
+    with pytest.raises(brns.RecordError, match=r"No such file.* where a folder was moved"):
         list(run)
     assert not out.exists()
     assert brns.resume(tmp_path / "elsewhere", 3, search=HOST)[0].last_generation == 3
