@@ -11,7 +11,7 @@ from brns.runs import metadata, paths
 from brns.runs.active import ActiveRun
 from brns.runs.provenance import read_sources
 from brns.runs.record import Record
-from brns.runs.remaking import GENOTYPE, is_exactly_reproducible, warn_unless_exact
+from brns.runs.remaking import GENOTYPE, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
@@ -34,10 +34,10 @@ def fork(
     continues it.
 
     It is a run of its own: generations 0 to `at` are copied, so that figures and coverage see one
-    search from its founders on; of the states only the one that it goes on from. Where it has other
-    variation operators, their credit begins even. Its `run.json` says where it comes from. One seed
-    of a batch is forked alone, and equals the batch's up to rounding. After an error nothing is
-    made.
+    search from its founders on; of the states only the one that it goes on from. With other
+    settings it stores everybody's genotypes up to there. Where it has other variation operators,
+    their credit begins even. Its `run.json` says where it comes from. One seed of a batch is forked
+    alone, and equals the batch's up to rounding. After an error nothing is made.
 
     Args:
         run: the directory of the other run, or its record.
@@ -101,6 +101,7 @@ def fork(
         path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed
     )
     paths.check_output_folder(out)
+    makers = _make_record_with_original_operators(source, search)
     with paths.make_directory_atomically(out) as folder:
         store = Store(folder)
         metadata.write_metadata(store, facts)
@@ -109,18 +110,16 @@ def fork(
             arrays = source.arrays("generations", number)
             if number == at and "mutate.operators" in changed:
                 arrays["credit"] = np.asarray(search.mutate_as_mixture.initial_credit())
+            if changed:  # another search may make other genotypes again
+                (born,) = makers.column(GENOTYPE, [number])
+                arrays |= {"stored": np.ones(len(born), bool), GENOTYPE: born}
             copy.write("generations", number, arrays, synced=False)
-            if changed and not is_exactly_reproducible(copy, number):
-                makers = _make_record_with_original_operators(source, search)
-                born = makers.column(GENOTYPE, [number])[0]
-                everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
-                copy.write("generations", number, arrays | everybody, synced=False)
         for number in source.store.list_generations("failed"):
             if number <= at:
                 copy.write("failed", number, source.arrays("failed", number))
         ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
     if source.made_elsewhere:
-        warn_unless_exact(_make_record_with_original_operators(source, search))
+        warn_unless_exact(makers)
     return Record(out, search)
 
 

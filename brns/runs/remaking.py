@@ -118,12 +118,6 @@ def remake_and_compare(record: Any, number: int) -> tuple[np.ndarray, Likeness]:
     return np.array(again.genotype), compare_with_stored(facts, again, space)
 
 
-def is_exactly_reproducible(record: Any, number: int) -> bool:
-    """Whether a generation's genotypes are stored, or made again here to the bit."""
-    stored = record.read_generation_arrays(number)["stored"]
-    return bool(stored.all()) or remake_and_compare(record, number)[1] == "exact"
-
-
 def warn_unless_exact(record: Any) -> None:
     """Warn where genotypes that are not on disk cannot be made again here to the bit.
 
