@@ -52,9 +52,11 @@ class Memory(Store):
 def run_in_memory(search, generations, seeds, checkpoint_every=1):
     """The records of such a run."""
     facts = metadata.make_metadata_of_each_seed(search, seeds, generations, checkpoint_every)
+    for each in facts:
+        each.sessions.append(metadata.Session(after=0))
     begun = copy_to_host([search.init_with_failures(jax.random.key(seed)) for seed in seeds])
     stores = [Memory() for _ in seeds]
-    runs = save_founders_and_begin_runs(search, facts, metadata.Session(after=0), begun, stores)
+    runs = save_founders_and_begin_runs(search, facts, begun, stores)
     for _ in iterate_generations(runs):
         pass
     return [run.record for run in runs]

@@ -74,7 +74,7 @@ class ActiveRun:
         run._summarize_stored_generations()
         return run
 
-    def begin_session_and_clean_up(self, session: metadata.Session, exact: bool = True) -> None:
+    def begin_session_and_clean_up(self, exact: bool = True) -> None:
         """Begin a session; remove later states, and generations that are not `exact` again."""
         record, number = self.record, self.number
         record.store.remove_temporary_files()
@@ -90,7 +90,7 @@ class ActiveRun:
                 if last.ended is None:  # killed; what it saved last may be overwritten from now on
                     last.ended = record.store.parse_session_times(last.began, None)[1].isoformat()
                     last.status = "interrupted"
-            record.metadata.sessions.append(session.model_copy())
+            record.metadata.sessions.append(metadata.Session(after=number))
         metadata.write_metadata(record.store, record.metadata)
         self._rewrite_progress()
 

@@ -44,13 +44,14 @@ def begin_in_directory(
     locks: contextlib.ExitStack,
 ) -> list[ActiveRun]:
     """New runs, in these folders below a path."""
-    session = metadata.Session(after=0)
+    for each in facts:
+        each.sessions.append(metadata.Session(after=0))
     founders = search.population_size * len(facts)
     LOG.info("%s: compiling, and evaluating %d founders", escape_control(f"{path}"), founders)
     begun = copy_to_host([search.init_with_failures(jax.random.key(each.seed)) for each in facts])
     with make_directory_atomically(path) as hidden:  # there is no run without its founders
         stores = [Store(hidden / folder) for folder in folders]
-        runs = save_founders_and_begin_runs(search, facts, session, begun, stores)
+        runs = save_founders_and_begin_runs(search, facts, begun, stores)
     for run, folder in zip(runs, folders, strict=True):
         run.record.store = Store(path / folder)
     _lock_until_closed([run.record for run in runs], locks)
@@ -60,7 +61,6 @@ def begin_in_directory(
 def save_founders_and_begin_runs(
     search: NoveltySearch,
     facts: Sequence[metadata.Metadata],
-    session: metadata.Session,
     begun: Sequence[tuple[SearchState, np.ndarray]],
     stores: Sequence[Store],
 ) -> list[ActiveRun]:
@@ -69,7 +69,6 @@ def save_founders_and_begin_runs(
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, failed), store in zip(facts, begun, stores, strict=True):
-            each.sessions.append(session.model_copy())
             each.changing = [*dict.fromkeys((*each.changing, *changed))]
             saving.append(writers.submit(ActiveRun.begin_new, store, each, search, state, failed))
         return [future.result() for future in saving]
@@ -100,9 +99,8 @@ def reopen(
     elsewhere = [record for record in existing if edited or record.made_elsewhere]
     drop_missing_seeds(existing)
     runs = [ActiveRun.read_stored(record, at, total) for record in existing]
-    session = metadata.Session(after=at)
     for run in runs:
-        run.begin_session_and_clean_up(session, exact=run.record not in elsewhere)
+        run.begin_session_and_clean_up(exact=run.record not in elsewhere)
     for record in elsewhere:
         warn_unless_exact(record)
     return runs

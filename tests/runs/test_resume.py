@@ -19,7 +19,6 @@ from worlds import Counting, HostIdentity, Identity
 import brns
 from brns import PolynomialMutation, Record, RecordError, resume, run
 from brns.runs.active import ActiveRun
-from brns.runs.metadata import Session
 from brns.runs.paths import resolve_seeds
 
 SEARCHES = {
@@ -232,9 +231,7 @@ def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, m
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             record = Record(out, counting)
-            ActiveRun.read_stored(record, number, 110).begin_session_and_clean_up(
-                Session(after=number)
-            )
+            ActiveRun.read_stored(record, number, 110).begin_session_and_clean_up()
             peaks.append(tracemalloc.get_traced_memory()[1] - before)
     finally:
         tracemalloc.stop()
