@@ -36,10 +36,8 @@ class SavedGeneration(NamedTuple):
 class ActiveRun:
     """A run that goes on to generation `total`; the newest state on disk is `stored`, or -1."""
 
-    def __init__(
-        self, record: Record, search: NoveltySearch, state: SearchState, total: int, stored: int
-    ):
-        self.record, self.search, self.state = record, search, state
+    def __init__(self, record: Record, state: SearchState, total: int, stored: int):
+        self.record, self.search, self.state = record, record.search, state
         self.total, self.stored = total, stored
         self.key = jax.random.key(record.seed)
         self.rows = Rows(record.behavior_space)
@@ -59,7 +57,7 @@ class ActiveRun:
         metadata.write_metadata(store, facts)
         record = Record(store)
         record.search = search
-        run = cls(record, search, state, facts.generations, stored=-1)
+        run = cls(record, state, facts.generations, stored=-1)
         run._write_failures(0, np.full(len(failed), -1), failed)
         run._write_generation(state, make_initial_generation(state.population), len(failed))
         run.checkpoint(state)
@@ -70,7 +68,7 @@ class ActiveRun:
     @classmethod
     def read_stored(cls, record: Record, number: int, generations: int) -> "ActiveRun":
         """A run as it was in a generation, to go on from there; nothing on disk is changed."""
-        run = cls(record, record.search, record.state(number), generations, stored=number)
+        run = cls(record, record.state(number), generations, stored=number)
         run._summarize_stored_generations()
         return run
 

@@ -117,7 +117,7 @@ def fork(
         for number in source.store.list_generations("failed"):
             if number <= at:
                 copy.write("failed", number, source.arrays("failed", number))
-        ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
+        ActiveRun(copy, state, total, stored=-1).checkpoint(state)
     if source.made_elsewhere:
         warn_unless_exact(makers)
     return Record(out, search)

@@ -270,13 +270,12 @@ def iterate_generations(
 
 
 def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
-    stored = [run.record for run in runs]
-    first, record, watch = runs[0], stored[0], EditWatch()
+    first, record, watch = runs[0], runs[0].record, EditWatch()
     watch.discard_compiled_if_edited(first.search)
     begun, edits = time.monotonic(), count_process_edits()
     if first.number == 0:
         yield [run.make_saved_founders() for run in runs]
-        opening.check_not_edited_meanwhile(stored, first, watch)
+        opening.check_not_edited_meanwhile(runs, watch)
     keys, states = [run.key for run in runs], [run.state for run in runs]
     count, batches = first.total - first.number, record.metadata.seed_batches
     steps = compute_generations(first.search, keys, states, count, batches)
@@ -286,7 +285,8 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
             for after in steps:
                 watch.ignore_side_effects(first.search)
                 if count_process_edits() != edits:  # between this generation and the last, by hand
-                    opening.check_and_record_code_edits(stored, first.number, False)
+                    records = [run.record for run in runs]
+                    opening.check_and_record_code_edits(records, first.number, False)
                     edits = count_process_edits()
                 pairs = list(zip(runs, after, strict=True))
                 saved = [run.save_generation_and_progress(*step) for run, step in pairs]
@@ -301,7 +301,7 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
                     saving = [writers.submit(run.checkpoint, run.state) for run in runs]
                     begun = time.monotonic()
                 yield saved
-                opening.check_not_edited_meanwhile(stored, first, watch)
+                opening.check_not_edited_meanwhile(runs, watch)
         finally:
             writers.shutdown()  # they may have been given more than `saving` holds, by Ctrl-C
             for each in saving:

@@ -228,7 +228,7 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
     return bool(edited)
 
 
-def check_not_edited_meanwhile(runs: Sequence[Record], run: ActiveRun, watch: EditWatch) -> None:
+def check_not_edited_meanwhile(runs: Sequence[ActiveRun], watch: EditWatch) -> None:
     """A `RecordError` where settings of runs, which have generations to come, were changed by whom
     a generation was handed out to.
 
@@ -236,21 +236,22 @@ def check_not_edited_meanwhile(runs: Sequence[Record], run: ActiveRun, watch: Ed
     """
     if not watch.find_changed():
         return
-    if run.number == run.total:
-        watch.discard_compiled_if_edited(run.search)
+    first, number = runs[0], runs[0].number
+    if number == first.total:
+        watch.discard_compiled_if_edited(first.search)
         return
-    first, number = runs[0], run.number
-    different = first.find_different_settings(run.search)
+    different = first.record.find_different_settings(first.search)
     changed = {name: both for name, both in different.items() if _have_same_form(*both)}
     if changed:
-        watch.discard_compiled_if_edited(run.search)  # so that nobody takes it for a side effect
+        watch.discard_compiled_if_edited(first.search)  # so that nobody takes it for a side effect
         raise RecordError(
-            f"{first.path} is of one search, whose settings were changed after generation {number}:"
-            f" {format_diff(changed)}. To go on with others, fork the run: brns.fork(record, "
-            "at=..., search=..., out=...); what is no setting has a name that begins with _"
+            f"{first.record.path} is of one search, whose settings were changed after generation "
+            f"{number}: {format_diff(changed)}. To go on with others, fork the run: "
+            "brns.fork(record, at=..., search=..., out=...); what is no setting has a name that "
+            "begins with _"
         )
-    check_and_record_code_edits(runs, number, False)
-    watch.ignore_side_effects(run.search)
+    check_and_record_code_edits([run.record for run in runs], number, False)
+    watch.ignore_side_effects(first.search)
 
 
 def _have_same_form(one: Any, other: Any) -> bool:
