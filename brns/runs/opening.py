@@ -96,12 +96,12 @@ def reopen(
         there = f"it has {at} already, and nothing is computed"
         text += there if at >= total else f"it goes on from {at} to {total}"
         LOG.warning("%s", escape_control(text))
-    elsewhere = [record for record in existing if edited or record.made_elsewhere]
+    exact = not edited and not any(record.made_elsewhere for record in existing)
     drop_missing_seeds(existing)
     runs = [ActiveRun.read_stored(record, at, total) for record in existing]
     for run in runs:
-        run.begin_session_and_clean_up(exact=run.record not in elsewhere)
-    for record in elsewhere:
+        run.begin_session_and_clean_up(exact)
+    for record in [] if exact else existing:
         warn_unless_exact(record)
     return runs
 
