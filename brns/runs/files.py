@@ -45,8 +45,8 @@ def explain_save_errors(path: Path) -> contextlib.AbstractContextManager[None]:
     """Around what writes a file or folder: an error of the system becomes a `RecordError`."""
     return explain_os_errors(
         f"could not save {path}",
-        "what was saved before is safe, and where a folder was moved it is there now. Make room, "
-        "mend the folder or choose another place, then resume or try again",
+        "make room, mend the folder or choose another place, then resume or try again. What was "
+        "saved before is safe; of a run that was moved, it is where the run is now",
     )
 
 

@@ -212,11 +212,9 @@ def read_metadata(store: Store) -> Metadata:
     try:
         metadata = Metadata.model_validate_json(store.read_run_json_bytes())
     except pydantic.ValidationError as error:
-        faults = []
-        for fault in error.errors()[:3]:
-            place = ".".join(map(str, fault["loc"]))  # none where the whole file is no JSON
-            faults.append(f"{place}: {fault['msg']}" if place else fault["msg"])
-        text = f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}"
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or NAME  # the whole file, which is no JSON
+        text = f"{file} is not of a run that this version of brns reads: {place}: {first['msg']}"
         raise RecordError(text) from None
     if metadata.checksum != metadata.compute_checksum_of_fields():
         raise RecordError(f"{file} is damaged: its checksum does not match")

@@ -58,13 +58,10 @@ def expand_home(path: str | os.PathLike) -> Path:
         raise ValueError(f"a path must be a text, a path or a record; got {path!r:.80}{advice}")
     try:
         return Path(path).expanduser().absolute()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, RuntimeError) as error:
         raise RecordError(
-            f"{path} lies below the working directory, which was removed: give an absolute path"
-        ) from error
-    except RuntimeError as error:
-        raise RecordError(
-            f"{path} begins with a home directory that nobody knows ({error}): give it in full"
+            f"{path} begins in a home or working directory that is not there ({error}): give an "
+            "absolute path"
         ) from error
 
 
