@@ -409,8 +409,8 @@ def test_of_a_part_that_is_another_the_change_tells_what_it_has():
         (part_to_json(Identity()), None, r"'Identity' is not in brns.* search=\.\.\."),
         ({"name": "os.system"}, None, "not in brns"),
         ({"name": "ArchiveKNN", "k": "many"}, None, r"ArchiveKNN.k: .*integer.*; got 'many'"),
-        (part_to_json(Plain(2)), Plain(1), "Plain is no dataclass, and value of it cannot be set"),
-        ({"name": "Ground", "member": "HILLY"}, Ground.FLAT, "no HILLY; it has FLAT, STEEP"),
+        (part_to_json(Plain(2)), Plain(1), "value of Plain cannot be set: .* dataclass"),
+        ({"name": "Ground", "value": 0.5}, Ground.FLAT, "should be 0.0 or 0.9; got 0.5"),
         *((part_to_json(Held(b)), Held(a), r"give (the search|search=)") for a, b in KEPT),
     ],
 )

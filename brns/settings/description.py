@@ -22,7 +22,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from brns.settings.configuration import validate_setting
+from brns.settings.configuration import is_settable_type, validate_setting
 from brns.settings.parts import NAMED, SettingsError
 
 
@@ -50,16 +50,16 @@ def part_to_json(part: Any) -> Any:
         return {"name": name, "sha256": hashlib.sha256(part).hexdigest()}
     if isinstance(part, pathlib.PurePath):
         return {"name": "Path", "path": part_to_json(str(part))}
-    if isinstance(part, Set):
-        return {"name": name, "items": sorted(map(part_to_json, part), key=json.dumps)}
-    if isinstance(part, Mapping):
-        pairs = [part_to_json(pair) for pair in part.items()]
+    if isinstance(part, Set | Mapping):
+        items = map(part_to_json, part.items() if isinstance(part, Mapping) else part)
         ordered = isinstance(part, collections.OrderedDict)
-        return {"name": name, "items": pairs if ordered else sorted(pairs, key=json.dumps)}
+        return {"name": name, "items": [*items] if ordered else sorted(items, key=json.dumps)}
     if isinstance(part, Sequence) and not isinstance(part, range):
         return [part_to_json(item) for item in part]
     if is_array(part):
         return _array_to_json(part)
+    if _is_random_or_iterator(source := get_attribute_safely(part, "__self__", part)):
+        return {"name": type(source).__name__, UNRECORDABLE: DRAWN}
     if isinstance(part, functools.partial):
         inner = {"function": part.func, "args": part.args, **part.keywords}
     elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
@@ -72,6 +72,8 @@ def part_to_json(part: Any) -> Any:
         inner = _collect_settings(part)
     if not inner and (is_stdlib_or_numpy_value(part) or _is_immutable_value_with_own_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
+    if not inner and _compares_by_value(part) and not dataclasses.is_dataclass(part):
+        return {"name": name, UNRECORDABLE: UNTOLD}
     return {"name": name, **{key_of_setting(key): part_to_json(inner[key]) for key in inner}}
 
 
@@ -81,6 +83,17 @@ def key_of_setting(name: str) -> str:
 
 
 GETTERS = operator.itemgetter | operator.attrgetter | operator.methodcaller
+UNRECORDABLE = "cannot be recorded"
+"""the key of the reason why a description does not tell a value from another one"""
+DRAWN = (
+    "from which is drawn, and a run that is resumed would draw from its beginning again: give a "
+    "list; for random numbers make in evaluate numpy.random.default_rng(jax.random.key_data(key)); "
+    "or begin its name with _ where evaluate draws nothing"
+)
+UNTOLD = (
+    "of which a record cannot keep the value: give it as numbers, strings, arrays or a dataclass, "
+    "or begin its name with _"
+)
 SMALL = 64
 """numbers of an array, or bytes, that are described one by one; of more there is a digest"""
 
@@ -113,10 +126,9 @@ def _array_from_json(description: Mapping[str, Any]) -> Any:
 
     try:
         values = np.array(description["values"], description["dtype"])
-    except (KeyError, TypeError, SyntaxError):  # a digest, or no numbers
+    except (TypeError, SyntaxError):
         raise SettingsError(
-            f"an array of more than {SMALL} numbers, or of what is no number, cannot be made "
-            "again: give the search that has it"
+            "an array of what is no number cannot be made again: give the search that has it"
         ) from None
     return values.reshape(description.get("shape", values.shape))
 
@@ -159,16 +171,13 @@ def get_attribute_safely(thing: Any, name: str, default: Any = None) -> Any:
 
 def attributes_of(thing: Any) -> dict[str, Any]:
     """What an object holds, by name; an argument `mass` that it keeps as `_mass` is `mass`."""
+    state: Any = object.__getstate__(thing)
+    own, slots = state if isinstance(state, tuple) else (state, None)
     attributes = {
         name: value
-        for name, value in (get_attribute_safely(thing, "__dict__") or {}).items()
+        for name, value in {**(own or {}), **(slots or {})}.items()
         if not isinstance(getattr(type(thing), name, None), functools.cached_property)
     }
-    for each in type(thing).__mro__:
-        slots = getattr(each, "__slots__", ())
-        for slot in [slots] if isinstance(slots, str) else slots:
-            if (value := get_attribute_safely(thing, slot, thing)) is not thing:
-                attributes[slot] = value
     owners = ("", *(each.__name__.lstrip("_") + "__" for each in type(thing).__mro__))
     for argument in _find_constructor_arguments(type(thing)):
         for private in (f"_{owner}{argument}" for owner in owners):
@@ -226,10 +235,7 @@ def _counts_as_setting_value(thing: Any) -> bool:
     if any(each.__name__ == "Tracer" for each in type(thing).__mro__):
         return False
     if isinstance(thing, Mapping):
-        return all(
-            _counts_as_setting_value(key) and _counts_as_setting_value(value)
-            for key, value in thing.items()
-        )
+        thing = [*thing.items()]
     if isinstance(thing, Sequence | Set) and not isinstance(thing, str | bytes | bytearray | range):
         return all(map(_counts_as_setting_value, thing))
     if thing is None or thing is ... or isinstance(thing, enum.Enum | functools.partial):
@@ -273,32 +279,18 @@ def check_recordable(part: Any, name: str) -> None:
     attribute that is a value itself; and what is drawn from, a generator of random numbers or any
     other iterator. Other objects that compare by identity, such as simulators, are no settings.
     """
-    if isinstance(part, functools.partial):
-        inner = {"args": part.args, **part.keywords}
-    elif isinstance(part, Mapping):
-        inner = {str(key): value for key, value in part.items()}
-        check_recordable(list(part), name)
-    elif isinstance(part, tuple | list | Set):
-        inner = {f"{row}": value for row, value in enumerate(part)}
-    elif _is_random_or_iterator(source := get_attribute_safely(part, "__self__", part)):
-        raise SettingsError(
-            f"{name} draws from a {type(source).__name__}, and a run that is resumed would draw "
-            "from its beginning again: give a list; for random numbers make in evaluate "
-            "numpy.random.default_rng(jax.random.key_data(key)); or begin its name with _ where "
-            "evaluate draws nothing"
-        )
-    elif is_array(part) or _get_name_of_callable_or_module(part) or isinstance(part, type):
-        return
-    else:
-        inner = _collect_settings(part)
-        by_value = _compares_by_value(part) and not dataclasses.is_dataclass(part)
-        if by_value and part_to_json(part) == {"name": type(part).__name__}:
-            raise SettingsError(
-                f"{name} is a {type(part).__name__}, of which a record cannot keep the value: "
-                "give it as numbers, strings, arrays or a dataclass, or begin its name with _"
-            )
-    for key, value in inner.items():
-        check_recordable(value, f"{name}.{key}")
+    _refuse_unrecordable(part_to_json(part), name)
+
+
+def _refuse_unrecordable(description: Any, name: str) -> None:
+    if isinstance(description, list):
+        for row, value in enumerate(description):
+            _refuse_unrecordable(value, f"{name}.{row}")
+    if isinstance(description, Mapping):
+        if reason := description.get(UNRECORDABLE):
+            raise SettingsError(f"{name} is a {description['name']}, {reason}")
+        for key, value in description.items():
+            _refuse_unrecordable(value, f"{name}.{key}")
 
 
 def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
@@ -312,7 +304,7 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         return original
     is_user_part = type(original).__name__ == name
     if name in REBUILT or isinstance(original, enum.Enum):
-        return _decode_by_class_name(name, description, original)
+        return _rebuild_value(name, description, original)
     if not is_user_part and name not in NAMED:
         raise SettingsError(
             f"{name!r} is not in brns, or may hold functions of yours: add --search module:object, "
@@ -331,16 +323,12 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         if is_user_part and descriptions_equal(part_to_json(present), value):
             continue
         values[key] = _decode_setting(f"{name}.{key}", hints.get(key, Any), value, present)
-    if is_user_part and not dataclasses.is_dataclass(original):
-        raise SettingsError(
-            f"{name} is no dataclass, and {', '.join(values)} of it cannot be set: give the search "
-            "as it was"
-        )
     try:
         return dataclasses.replace(original, **values) if is_user_part else part(**values)
-    except TypeError as error:  # of a class whose __init__ takes other arguments
-        advice = "give the search that has it"
-        raise SettingsError(f"{name} cannot be made: {error}; {advice}") from error
+    except TypeError as error:  # of no dataclass, or one whose __init__ takes other arguments
+        raise SettingsError(
+            f"{', '.join(values)} of {name} cannot be set: {error}; give the search that has it"
+        ) from error
 
 
 def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
@@ -348,11 +336,12 @@ def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
         return part_from_json(value, original)
     if isinstance(value, list) and is_array(original):
         return _array_from_json({"values": value, "dtype": "float32"})
-    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+    if isinstance(value, list) and not is_settable_type(hint):
         same_length = isinstance(original, tuple | list) and len(original) == len(value)
         originals = original if same_length else [None] * len(value)
         pairs = zip(value, originals, strict=True)
-        return tuple(_decode_setting(what, Any, item, each) for item, each in pairs)
+        items = [_decode_setting(what, Any, item, each) for item, each in pairs]
+        return items if isinstance(original, list) else tuple(items)
     return validate_setting(what, hint, value, from_json=True)
 
 
@@ -360,50 +349,36 @@ REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")
 """values that are rebuilt, beside members of an Enum that is the user's"""
 
 
-def _decode_by_class_name(name: str, description: Mapping[str, Any], original: Any) -> Any:
-    if isinstance(original, enum.Flag):
-        return type(original)(description["value"])  # several members may be united
+def _rebuild_value(name: str, description: Mapping[str, Any], original: Any) -> Any:
+    if "sha256" in description:
+        raise SettingsError(
+            f"of {name} with more than {SMALL} numbers there is a digest: give the search that has "
+            "them"
+        )
     if isinstance(original, enum.Enum):
-        kind, member = type(original), description.get("member")
-        members = kind.__members__
-        if member not in members:
-            raise SettingsError(f"{kind.__name__} has no {member}; it has {', '.join(members)}")
-        return members[member]
+        return validate_setting(name, type(original), description["value"], from_json=True)
     if name == "Path":
-        kind = type(original) if isinstance(original, pathlib.PurePath) else pathlib.Path
-        return kind(description["path"])
+        return pathlib.Path(description["path"])
     if name == "bytes":
-        if "hex" not in description:
-            raise SettingsError(
-                f"of more than {SMALL} bytes there is a digest: give the search that has them"
-            )
         return bytes.fromhex(description["hex"])
     if name == "array":
         return _array_from_json(description)
     if name in ("set", "frozenset"):
-        kind = set if name == "set" else frozenset
-        return kind(_decode_hashable(item) for item in description["items"])
+        items = _decode_setting(name, Any, description["items"], None)
+        return set(items) if name == "set" else frozenset(items)
     present = original if isinstance(original, Mapping) else {}
     values = {}
     for key, value in description["items"]:
-        key = _decode_hashable(key)
+        key = _decode_setting(name, Any, key, None)
         values[key] = _decode_setting(name, Any, value, present.get(key))
-    return collections.OrderedDict(values) if name == "OrderedDict" else values
-
-
-def _decode_hashable(item: Any) -> Any:
-    """What can be a key of a dictionary, or in a set."""
-    if isinstance(item, list):
-        return tuple(map(_decode_hashable, item))
-    return _decode_setting("a key", Any, item, None)
+    return values if name == "dict" else collections.OrderedDict(values)
 
 
 def descriptions_equal(before: Any, after: Any) -> bool:
     """Whether two descriptions are the same; NaN is the same as NaN."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        if before.keys() != after.keys():
-            return False
-        return all(descriptions_equal(before[key], after[key]) for key in before)
+        same_names = before.keys() == after.keys()
+        return same_names and all(descriptions_equal(before[key], after[key]) for key in before)
     if isinstance(before, list) and isinstance(after, list):
         return len(before) == len(after) and all(map(descriptions_equal, before, after))
     if isinstance(before, bool) is not isinstance(after, bool):
