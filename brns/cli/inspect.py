@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.settings.configuration import find_setting_types_and_meanings
+from brns.settings.configuration import find_setting_types_and_meanings, validate_setting
 from brns.settings.parts import CLASSES, PARTS, PLACES, SettingsError, suggest_name
 
 DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
@@ -214,27 +214,23 @@ def figure(
     An unknown name is answered with all that there are.
     """
     from brns.cli.user_code import load_records
+    from brns.experiments.overrides import parse_value
     from brns.formatting import format_csv
     from brns.pictures import save
     from brns.pictures.figures import prepare_figure
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
-    shape = _parse_cells(cells) if cells else None
+    shape = None
+    if cells:
+        what = "--cells takes numbers such as 12,12, one a dimension"
+        shape = validate_setting(what, tuple[int, ...], parse_value(f"{cells},"))
     prepared = prepare_figure(name, load_records(directories, search), over=over, shape=shape)
     save(prepared.draw(width=width), out)
     typer.echo(f"Figure: {out}")
     if data:
         write_bytes(data, format_csv(prepared.data()).encode())
         typer.echo(f"Numbers: {data}")
-
-
-def _parse_cells(cells: str) -> tuple[int, ...]:
-    """The numbers in a text such as `12,12`."""
-    numbers = cells.split(",")
-    if not all(number.strip().isdecimal() for number in numbers):
-        raise SettingsError(f"--cells takes numbers such as 12,12, one a dimension; got {cells!r}")
-    return tuple(map(int, numbers))
 
 
 def report(

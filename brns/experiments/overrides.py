@@ -66,15 +66,15 @@ def _suggest_other_places_of_setting(
     search: NoveltySearch, place: str, name: str, value: Any
 ) -> str | None:
     """Where the setting is that a part does not have: in other parts, or in parts not chosen."""
-    typed = f"{place}.{name}" if place else name
+    typed = f"{place}.{name}".lstrip(".")
     begin = f"--set {typed}={value}: {typed} is no setting here"
-    settings_by_place = {
-        each: find_setting_types_and_meanings(type(getattr(search, each))) for each in KINDS
-    }
-    others = [other for other, settings in settings_by_place.items() if name in settings]
-    if others:
-        right = " or ".join(f"{other}.{name}={value}" for other in others)
-        return f"{begin}; did you mean {right}?"
+    right = [
+        f"{each}.{name}={value}"
+        for each in KINDS
+        if name in find_setting_types_and_meanings(type(getattr(search, each)))
+    ]
+    if right:
+        return f"{begin}; did you mean {' or '.join(right)}?"
     holders = [
         f"{part.command_line_usage} ({part.search_argument}.{name})"
         for part in PARTS

@@ -121,18 +121,6 @@ def _array_to_json(array: Any) -> Any:
     return values if usual or not array.ndim else content | {"values": values}
 
 
-def _array_from_json(description: Mapping[str, Any]) -> Any:
-    import numpy as np
-
-    try:
-        values = np.array(description["values"], description["dtype"])
-    except (TypeError, SyntaxError):
-        raise SettingsError(
-            "an array of what is no number cannot be made again: give the search that has it"
-        ) from None
-    return values.reshape(description.get("shape", values.shape))
-
-
 def _get_name_of_callable_or_module(part: Any) -> str | None:
     """The name of a class, a module, or a function of any kind; other objects have none."""
     name = get_attribute_safely(part, "__qualname__") or get_attribute_safely(part, "__name__")
@@ -142,17 +130,13 @@ def _get_name_of_callable_or_module(part: Any) -> str | None:
 
 def _collect_settings(part: Any) -> dict[str, Any]:
     """The settings of an object: a dataclass' fields, else public values, or private ones alone."""
-    if dataclasses.is_dataclass(part):
-        names = [field.name for field in list_public_dataclass_fields(part)]
-        settings = {name: getattr(part, name) for name in names}
-        arguments = _find_constructor_arguments(type(part))
-        kept = attributes_of(part) if arguments else {}
-        for name in arguments:
-            if name in kept and name not in names and _counts_as_setting_value(kept[name]):
-                settings[name] = kept[name]
-        return settings
     attributes = attributes_of(part)
     values = {name: value for name, value in attributes.items() if _counts_as_setting_value(value)}
+    if dataclasses.is_dataclass(part):
+        fields = [field.name for field in list_public_dataclass_fields(part)]
+        arguments = _find_constructor_arguments(type(part))
+        settings = {name: getattr(part, name) for name in fields}
+        return settings | {name: values[name] for name in arguments if name in values}
     public = {name: value for name, value in values.items() if name[0] != "_"}
     told_by_private = not public and len(values) == len(attributes)
     return values if told_by_private and _compares_by_value(part) else public
@@ -304,7 +288,12 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
         return original
     is_user_part = type(original).__name__ == name
     if name in REBUILT or isinstance(original, enum.Enum):
-        return _rebuild_value(name, description, original)
+        try:
+            return _rebuild_value(name, description, original)
+        except (KeyError, TypeError, SyntaxError):  # a digest, or an array of what is no number
+            raise SettingsError(
+                f"{name} cannot be made again from a record: give the search that has it"
+            ) from None
     if not is_user_part and name not in NAMED:
         raise SettingsError(
             f"{name!r} is not in brns, or may hold functions of yours: add --search module:object, "
@@ -332,10 +321,12 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
 
 
 def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
+    import numpy as np
+
     if isinstance(value, Mapping):
         return part_from_json(value, original)
     if isinstance(value, list) and is_array(original):
-        return _array_from_json({"values": value, "dtype": "float32"})
+        return np.array(value, np.float32)
     if isinstance(value, list) and not is_settable_type(hint):
         same_length = isinstance(original, tuple | list) and len(original) == len(value)
         originals = original if same_length else [None] * len(value)
@@ -350,11 +341,8 @@ REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")
 
 
 def _rebuild_value(name: str, description: Mapping[str, Any], original: Any) -> Any:
-    if "sha256" in description:
-        raise SettingsError(
-            f"of {name} with more than {SMALL} numbers there is a digest: give the search that has "
-            "them"
-        )
+    import numpy as np
+
     if isinstance(original, enum.Enum):
         return validate_setting(name, type(original), description["value"], from_json=True)
     if name == "Path":
@@ -362,7 +350,8 @@ def _rebuild_value(name: str, description: Mapping[str, Any], original: Any) -> 
     if name == "bytes":
         return bytes.fromhex(description["hex"])
     if name == "array":
-        return _array_from_json(description)
+        values = _decode_setting(name, Any, description["values"], None)
+        return np.array(values, description["dtype"]).reshape(description["shape"])
     if name in ("set", "frozenset"):
         items = _decode_setting(name, Any, description["items"], None)
         return set(items) if name == "set" else frozenset(items)
