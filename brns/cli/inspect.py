@@ -77,35 +77,31 @@ def list_(
         return
     import brns
 
-    current = {part.name: part for part in PARTS}
     searchs = _read_settings(brns.NoveltySearch, {})
-    settings = {}
+    holders: list[tuple[str, str, Settings]] = [("every experiment", "", searchs)]
     for part in PARTS:
-        settings[part.name] = _read_settings(getattr(brns, part.attribute), part.settings)
-    if name in current:
-        part = current[name]
-        console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
-        console.print("settings, as they are by default:")
-        if part.kind == "world":
-            _print_experiment(name)
-        else:
-            _print_settings(part.search_argument, settings[name])
-        return
+        title = f"{part.command_line_usage}  {part.meaning}"
+        settings = _read_settings(getattr(brns, part.attribute), part.settings)
+        holders.append((title, part.search_argument, settings))
+        if part.name == name:
+            console.print(title, style="bold")
+            console.print("settings, as they are by default:")
+            if part.kind == "world":
+                return _print_experiment(name)
+            return _print_settings(part.search_argument, settings)
     setting = name.rpartition(".")[2]
-    holders = [part for part in PARTS if setting in settings[part.name]]
-    if not holders and setting not in searchs:
-        known = {*current, *searchs}.union(*settings.values())
+    names = [part.name for part in PARTS]
+    known = set().union(*(settings for _, _, settings in holders))
+    if setting not in known:
         raise SettingsError(
-            f"NAME must be one of {', '.join(current)}, or a setting; got "
-            f"{name!r}{suggest_name(name, known)}"
+            f"NAME must be one of {', '.join(names)}, or a setting; got "
+            f"{name!r}{suggest_name(name, [*names, *known])}"
         )
     console.print(f"{setting} is a setting of what follows, as it is by default there:")
-    if setting in searchs:
-        console.print("every experiment", style="bold")
-        _print_settings("", {setting: searchs[setting]})
-    for part in holders:
-        console.print(f"{part.command_line_usage}  {part.meaning}", style="bold")
-        _print_settings(part.search_argument, {setting: settings[part.name][setting]})
+    for title, place, settings in holders:
+        if setting in settings:
+            console.print(title, style="bold")
+            _print_settings(place, {setting: settings[setting]})
 
 
 def _read_settings(kind: Any, values: Mapping[str, Any]) -> Settings:

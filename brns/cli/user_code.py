@@ -166,13 +166,11 @@ def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Re
 
 def _apply_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it."""
-    folders = read_sources(search).folders
     described, task = record.experiment["task"], unwrap_task(search.task)
-    settings = follow_moved_paths(record.task_settings, part_to_json(task), folders)
-    task = part_from_json(settings, task)
     if described["name"] == "Chunked":
         executor = search.task.executor if isinstance(search.task, Chunked) else None
         task = Chunked(task, chunk=described["chunk"], executor=executor)
     search = dataclasses.replace(search, task=task)
+    folders = read_sources(search).folders
     settings = follow_moved_paths(record.experiment, part_to_json(search), folders)
     return part_from_json(settings, search)

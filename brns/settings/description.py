@@ -22,7 +22,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from brns.settings.configuration import is_settable_type, validate_setting
+from brns.settings.configuration import validate_setting
 from brns.settings.parts import NAMED, SettingsError
 
 
@@ -327,7 +327,7 @@ def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
         return part_from_json(value, original)
     if isinstance(value, list) and is_array(original):
         return np.array(value, np.float32)
-    if isinstance(value, list) and not is_settable_type(hint):
+    if isinstance(value, list) and (hint is Any or any(isinstance(one, Mapping) for one in value)):
         same_length = isinstance(original, tuple | list) and len(original) == len(value)
         originals = original if same_length else [None] * len(value)
         pairs = zip(value, originals, strict=True)
