@@ -6,11 +6,9 @@ JAX is imported within a command, once its names and places are known to be righ
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
-from typer.exceptions import TyperException
 
 from brns.cli import options as o
 from brns.cli.compare import compare
@@ -18,22 +16,7 @@ from brns.cli.inspect import figure, list_, movie, report, runs, show
 from brns.cli.modules import enable_import_and_check_module
 from brns.settings.parts import RECOMMENDED, Kind, SettingsError, find_part
 
-
-class Commands(TyperGroup):
-    """The commands; a wrong option of one is an error as any other."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed."""
-        try:
-            return super().invoke(ctx)
-        except TyperException as error:
-            text = error.format_message().replace("Value error, ", "")
-            command = " ".join(filter(None, [ctx.command_path, ctx.invoked_subcommand]))
-            raise SettingsError(f"{text}\nSee: {command} -h") from None
-
-
 app = typer.Typer(
-    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -128,7 +128,7 @@ def test_ctrl_c_says_how_to_go_on_and_an_error_too(folder, error):
         ("run maze --set k=5", ["--estimator population (estimator.k)"]),
         ("list learning_rat", ["did you mean learning_rate?"]),
         ("list maez", ["did you mean maze?"]),
-        ("run maze --until foo", ["'foo' is not one of 'saturated'.\nSee: brns run -h"]),
+        ("run maze --until foo", ["'foo' is not one of 'saturated'.", "brns run -h"]),
         ("run maze --workers two", ["a number of processes, or the address"]),
         ("run maze --timeout 5", ["--timeout goes with --workers"]),
         (
