@@ -58,16 +58,16 @@ def part_to_json(part: Any) -> Any:
         return [part_to_json(item) for item in part]
     if is_array(part):
         return _array_to_json(part)
-    if _is_random_or_iterator(source := get_attribute_safely(part, "__self__", part)):
+    source = get_attribute_safely(part, "__self__", part)  # of a bound method
+    if _is_random_or_iterator(source):
         return {"name": type(source).__name__, UNRECORDABLE: DRAWN}
     if isinstance(part, functools.partial):
         inner = {"function": part.func, "args": part.args, **part.keywords}
     elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
         inner = {}
     elif function := _get_name_of_callable_or_module(part):
-        owner = get_attribute_safely(part, "__self__")  # of a bound method
-        told = owner is not None and (is_stdlib_or_numpy_value(owner) or is_array(owner))
-        return {"name": function, "of": part_to_json(owner)} if told else {"name": function}
+        told = source is not part and (is_stdlib_or_numpy_value(source) or is_array(source))
+        return {"name": function, "of": part_to_json(source)} if told else {"name": function}
     else:
         inner = _collect_settings(part)
     if not inner and (is_stdlib_or_numpy_value(part) or _is_immutable_value_with_own_repr(part)):
@@ -86,9 +86,9 @@ GETTERS = operator.itemgetter | operator.attrgetter | operator.methodcaller
 UNRECORDABLE = "cannot be recorded"
 """the key of the reason why a description does not tell a value from another one"""
 DRAWN = (
-    "from which is drawn, and a run that is resumed would draw from its beginning again: give a "
-    "list; for random numbers make in evaluate numpy.random.default_rng(jax.random.key_data(key)); "
-    "or begin its name with _ where evaluate draws nothing"
+    "of which a run that is resumed would draw from its beginning again: give a list; for random "
+    "numbers make in evaluate numpy.random.default_rng(jax.random.key_data(key)); or begin its "
+    "name with _ where evaluate draws nothing"
 )
 UNTOLD = (
     "of which a record cannot keep the value: give it as numbers, strings, arrays or a dataclass, "
@@ -336,7 +336,7 @@ def _decode_setting(what: str, hint: Any, value: Any, original: Any) -> Any:
     return validate_setting(what, hint, value, from_json=True)
 
 
-REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict", "OrderedDict")
+REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict")
 """values that are rebuilt, beside members of an Enum that is the user's"""
 
 
@@ -360,7 +360,7 @@ def _rebuild_value(name: str, description: Mapping[str, Any], original: Any) -> 
     for key, value in description["items"]:
         key = _decode_setting(name, Any, key, None)
         values[key] = _decode_setting(name, Any, value, present.get(key))
-    return values if name == "dict" else collections.OrderedDict(values)
+    return values
 
 
 def descriptions_equal(before: Any, after: Any) -> bool:
