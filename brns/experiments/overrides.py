@@ -25,23 +25,20 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
     for change in changes:
         name, equals, text = (piece.strip() for piece in change.partition("="))
         place, _, setting = name.rpartition(".")
-        if name in ("task", "estimator"):
-            problems.append(
-                f"--set changes a setting, as {name}.NAME=VALUE; another {name} is taken by "
-                "`brns run WORLD --estimator NAME`"
-            )
-        elif name in KINDS:
+        if name in KINDS and name not in ("task", "estimator"):
             try:
                 operator = find_part(name, text, KINDS[name])
                 search = dataclasses.replace(search, **{name: operator.load()()})
             except SettingsError as error:
                 problems.append(str(error))
-        elif equals and place in overrides:
+        elif equals and place in overrides and name not in KINDS:
             overrides[place][setting] = parse_value(text)
         else:
             begin = ", ".join(f"{place}." for place in KINDS)
-            text = f"--set takes NAME=VALUE, where NAME may begin with {begin}; got {change!r}"
-            problems.append(text)
+            problems.append(
+                f"--set takes NAME=VALUE, where NAME may begin with {begin}; another task or "
+                f"estimator is taken by `brns run WORLD --estimator NAME`; got {change!r}"
+            )
     for place, values in overrides.items():
         part = getattr(search, place) if place else search
         settings = find_setting_types_and_meanings(type(part))
