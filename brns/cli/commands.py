@@ -4,7 +4,6 @@ JAX is imported within a command, once its names and places are known to be righ
 """
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
 from brns.cli.modules import enable_import_and_check_module
-from brns.settings.parts import RECOMMENDED, Kind, SettingsError, find_part
+from brns.settings.parts import RECOMMENDED, SettingsError, find_part
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -69,11 +68,14 @@ def run(
 
     Ctrl-C stops it; brns resume goes on from the last finished generation, to the same bits.
     """
-    searches = [experiment] if ":" in experiment else []
-    changes = set_ or []
-    if not searches:
+    searches, changes = [], set_ or []
+    if ":" in experiment:
+        searches = [experiment]
+        enable_import_and_check_module(experiment)
+    else:
         estimator = estimator or RECOMMENDED
-    _check_names(experiment, estimator, changes)
+        find_part("an experiment that is not module:object", experiment, "world")
+        find_part("--estimator", estimator, "estimator", "preset")
     from brns.cli.conclusion import print_conclusion_and_draw
     from brns.cli.user_code import (
         add_resume_command_to_errors,
@@ -102,35 +104,6 @@ def run(
                 until=saturated if until else None,
             )
         print_conclusion_and_draw(out, done, redraw=True)
-
-
-def _check_names(experiment: str, estimator: str | None, changes: Sequence[str]) -> None:
-    """One `SettingsError` for all that is wrong; where nothing is, JAX is not imported."""
-    if ":" in experiment:  # whoever loads it checks the rest
-        enable_import_and_check_module(experiment)
-        return
-    names = {"task": "maze", "estimator": RECOMMENDED}
-    problems = []
-    asked: dict[str, tuple[str, str, *tuple[Kind, ...]]] = {
-        "task": ("an experiment that is not module:object", experiment, "world"),
-        "estimator": ("--estimator", estimator or RECOMMENDED, "estimator", "preset"),
-    }
-    for part, words in asked.items():
-        try:
-            names[part] = find_part(*words).name
-        except SettingsError as error:
-            problems.append(f"{error}")
-            changes = [change for change in changes if not change.startswith(f"{part}.")]
-    if problems and changes:
-        from brns.experiments import make_search
-        from brns.experiments.overrides import apply_overrides
-
-        try:
-            apply_overrides(make_search(names["task"], names["estimator"]), changes)
-        except SettingsError as error:
-            problems.append(f"{error}")
-    if problems:
-        raise SettingsError("\n".join(problems))
 
 
 @app.command()

@@ -131,11 +131,9 @@ def test_ctrl_c_says_how_to_go_on_and_an_error_too(folder, error):
         ("run maze --until foo", ["'foo' is not one of 'saturated'.", "brns run -h"]),
         ("run maze --workers two", ["a number of processes, or the address"]),
         ("run maze --timeout 5", ["--timeout goes with --workers"]),
-        (
-            "run maz --estimator cuonts --set k=5 --set mutate=gausian",
-            ["did you mean maze?", "did you mean counts?", "estimator.k", "mean gaussian?"],
-        ),
-        ("run maze --estimator cuonts --set task.steps=many", ["counts?", "DeceptiveMaze.steps"]),
+        ("run maz", ["did you mean maze?"]),
+        ("run maze --estimator cuonts", ["did you mean counts?"]),
+        ("run maze --set k=5 --set mutate=gausian", ["estimator.k", "mean gaussian?"]),
         (
             "run maze --set estimator.grid=3 --set estimator.rows=3",
             ["did you mean grids?", "rows must be a power of two"],
