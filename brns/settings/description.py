@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import inspect
 import io
+import itertools
 import json
 import operator
 import pathlib
@@ -166,23 +167,12 @@ def attributes_of(thing: Any) -> dict[str, Any]:
     for argument in _find_constructor_arguments(type(thing)):
         for private in (f"_{owner}{argument}" for owner in owners):
             value = attributes.get(private)
-            if (
-                argument not in attributes
-                and value is not None
-                and not _is_unrecordable(value, argument)
-            ):
+            if argument in attributes or value is None:
+                continue
+            safe = is_array(value) or not _counts_as_setting_value(value)
+            if safe or not _find_unrecordable(part_to_json(value)):
                 attributes[argument] = attributes.pop(private)
     return attributes
-
-
-def _is_unrecordable(value: Any, name: str) -> bool:
-    """Whether it is a value that a record cannot keep."""
-    try:
-        if _counts_as_setting_value(value):
-            check_recordable(value, name)
-    except SettingsError:
-        return True
-    return False
 
 
 def _find_constructor_arguments(kind: type) -> list[str]:
@@ -263,18 +253,20 @@ def check_recordable(part: Any, name: str) -> None:
     attribute that is a value itself; and what is drawn from, a generator of random numbers or any
     other iterator. Other objects that compare by identity, such as simulators, are no settings.
     """
-    _refuse_unrecordable(part_to_json(part), name)
+    if found := _find_unrecordable(part_to_json(part), name):
+        raise SettingsError("\n".join(found))
 
 
-def _refuse_unrecordable(description: Any, name: str) -> None:
+def _find_unrecordable(description: Any, name: str = "") -> list[str]:
+    """The values in a description that a record cannot keep, each with the reason."""
     if isinstance(description, list):
-        for row, value in enumerate(description):
-            _refuse_unrecordable(value, f"{name}.{row}")
-    if isinstance(description, Mapping):
-        if reason := description.get(UNRECORDABLE):
-            raise SettingsError(f"{name} is a {description['name']}, {reason}")
-        for key, value in description.items():
-            _refuse_unrecordable(value, f"{name}.{key}")
+        description = {f"{row}": value for row, value in enumerate(description)}
+    if not isinstance(description, Mapping):
+        return []
+    if UNRECORDABLE in description:
+        return [f"{name} is a {description['name']}, {description[UNRECORDABLE]}"]
+    inner = [_find_unrecordable(value, f"{name}.{key}") for key, value in description.items()]
+    return list(itertools.chain.from_iterable(inner))
 
 
 def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
