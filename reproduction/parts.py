@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from brns.pictures import draw, list_figures_of_task_kind, save
+from brns.pictures import draw, save
 from brns.runs.provenance import collect_provenance
 from brns.runs.record import Record
 from brns.search import NoveltySearch
 from reproduction import results, timing
-from reproduction.pictures import CURVES
 from reproduction.plan import (
     LABELS,
     Runs,
@@ -78,6 +77,8 @@ def reproduce_costs(request: Request) -> None:
     results.write_json(folder / "results.json", content)
 
 
+PICTURES = ("novelty-map", "behaviors", "population", "lineage", "archive", "q")
+"""of single runs; those of the ant have no map of novelty"""
 PARTS = {
     "maze": reproduce_maze,
     "ablation": reproduce_ablation,
@@ -96,10 +97,9 @@ def compare_methods(
     results.write_json(folder / "results.json", content)
     results.write_curves(folder / "curves.csv", records)
     selected = [record for name, runs in records.items() if name != "random" for record in runs]
-    for name in list_figures_of_task_kind("planar" if part == "maze" else "paths"):
-        if name not in CURVES and name != "signature":
-            dpi = 85 if name == "novelty-map" else 110  # no picture above 100 kB
-            save(draw(name, selected, width="page"), folder / f"{name}.png", dpi=dpi)
+    for name in PICTURES if part == "maze" else PICTURES[1:]:
+        dpi = 85 if name == "novelty-map" else 110  # no picture above 100 kB
+        save(draw(name, selected, width="page"), folder / f"{name}.png", dpi=dpi)
 
 
 def run_all(

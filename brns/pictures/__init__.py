@@ -22,6 +22,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "gather_maps": ["compute_novelty_grid"],
         "records": ["group_by_method", "label_method"],
         "style": ["save"],
-        "table": ["FIGURES", "PAPER", "Picture", "list_figures_of_task_kind"],
+        "table": ["FIGURES", "PAPER", "Picture"],
     },
 )

@@ -22,10 +22,6 @@ class Picture(NamedTuple):
     """`paint(gathered, ax)` draws them"""
     paper: tuple[str, ...] = ()
     """its numbers in the paper"""
-    worlds: Literal["all", "planar", "paths"] = "all"
-    """the behaviors that it can be drawn of: any, points of a plane, paths"""
-    fitness: bool = False
-    """whether it needs a task whose fitness is not the same for all"""
     panels: Literal["one", "method", "run", "states"] = "one"
     """one for all, one a method, one a method's first seed, or three of it: early, middle, last"""
     archived: bool = False
@@ -60,7 +56,6 @@ FIGURES: dict[str, Picture] = {
         gather_maps.gather_novelty_map,
         paint_maps.paint_novelty_map,
         paper=("2c",),
-        worlds="planar",
         panels="states",
         options=("generation",),
     ),
@@ -99,7 +94,6 @@ FIGURES: dict[str, Picture] = {
         "plane, or finer where a method fills those.",
         gather_curves.gather_coverage,
         paper=("3a",),
-        worlds="planar",
         options=("shape", "individuals", "over"),
     ),
     "uniformity": Picture(
@@ -110,7 +104,6 @@ FIGURES: dict[str, Picture] = {
         "left out.",
         CURVES["uniformity"].gather,
         paper=("3f",),
-        worlds="planar",
         options=("over",),
     ),
     "parent-distance": Picture(
@@ -169,7 +162,6 @@ FIGURES: dict[str, Picture] = {
         gather_curves.gather_signature_spread_by_term,
         paint_curves.paint_bars,
         paper=("5",),
-        worlds="paths",
     ),
     "cost": Picture(
         "What novelty costs",
@@ -186,8 +178,6 @@ FIGURES: dict[str, Picture] = {
         "of each method.",
         gather_maps.gather_elites,
         paint_maps.paint_elites,
-        worlds="planar",
-        fitness=True,
         panels="run",
         options=("shape",),
     ),
@@ -196,8 +186,6 @@ FIGURES: dict[str, Picture] = {
         "The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of "
         "the runs met, so that a new cell never lowers the score.",
         gather_curves.gather_qd_score,
-        worlds="planar",
-        fitness=True,
         options=("shape", "over"),
     ),
 }
@@ -205,19 +193,3 @@ PAPER = {number: name for name, figure in FIGURES.items() for number in figure.p
 """the figures by their numbers in the paper"""
 AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
 """options of figures that are asked for by their number"""
-
-
-def list_figures_of_task_kind(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
-    """The figures that can be drawn of any runs of a kind of task.
-
-    Args:
-        kind: whether behaviors are points of a plane, or paths.
-
-    Returns:
-        Their names, in the order of the table.
-    """
-    names = []
-    for name, figure in FIGURES.items():
-        if figure.worlds in ("all", kind) and not figure.fitness and not figure.timed:
-            names.append(name)
-    return tuple(names)

@@ -120,7 +120,7 @@ def here(monkeypatch):
     monkeypatch.setattr(
         parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False
     )
-    monkeypatch.setattr(parts, "list_figures_of_task_kind", lambda kind: ("age", "kappa"))
+    monkeypatch.setattr(parts, "PICTURES", ())
     tiny = SCALES["smoke"]._replace(
         maze=Runs(2, 2, 1),
         ablation=Runs(1, 1, 1),
