@@ -1,6 +1,6 @@
 """Figures by their names: gathered, then drawn or written as numbers."""
 
-import itertools
+import math
 from typing import Any, NamedTuple, get_args
 
 from matplotlib.axes import Axes
@@ -87,10 +87,9 @@ def draw(
     """
     if not isinstance(name, str):
         raise ValueError("a figure's name comes first, as in draw('coverage', records)")
-    if over not in get_args(Over):
-        raise ValueError(f"over is {' or '.join(get_args(Over))}; got {over!r}")
-    if width is not None and width not in style.WIDTHS:
-        raise ValueError(f"width is one of {', '.join(style.WIDTHS)}, or none; got {width!r}")
+    check_name("over", over, get_args(Over))
+    if width is not None:
+        check_name("width", width, style.WIDTHS)
     return prepare_figure(name, records, over=over, last=ax is not None, **options).draw(ax, width)
 
 
@@ -117,13 +116,11 @@ class Prepared(NamedTuple):
     """A figure's numbers, gathered once to be drawn and written."""
 
     picture: Picture
-    rows: list[list[Panel]]
-    over: Over
-
-    @property
-    def panels(self) -> list[Panel]:
-        """Those of all rows."""
-        return list(itertools.chain.from_iterable(self.rows))
+    panels: list[Panel]
+    across: int
+    """panels side by side"""
+    how: dict[str, Any]
+    """options of painting"""
 
     def data(self) -> list[dict[str, Any]]:
         """What `brns.pictures.data` returns."""
@@ -135,11 +132,10 @@ class Prepared(NamedTuple):
 
     def draw(self, ax: Axes | None = None, width: Width | None = None) -> Figure:
         """What `brns.pictures.draw` returns."""
-        how: dict[str, Any] = {} if self.over == "generations" else {"over": self.over}
-        panels = self.panels
+        how, panels = self.how, self.panels
         if self.picture.panels == "method":
             lines = [line.label for _, gathered in panels for line in gathered.series]
-            how["looks"] = paint_curves.choose_looks_of_q_rows_by_time(lines)
+            how = how | {"looks": paint_curves.choose_looks_of_q_rows_by_time(lines)}
         if ax is not None:
             if len(panels) > 1:
                 labels = "; ".join(label for label, _ in panels)
@@ -147,19 +143,18 @@ class Prepared(NamedTuple):
             self.picture.paint(panels[0][1], ax, **how)
             theirs: Any = ax.figure
             return theirs
-        # In a column one below the other.
-        rows = [[panel] for panel in panels] if width == "column" else self.rows
-        across = max(map(len, rows))
+        across = 1 if width == "column" else self.across
+        down = math.ceil(len(panels) / across)
         inches, ratio = (5.4, 0.87) if self.picture.shows_maps else (5.6, 0.625)
         total = style.WIDTHS[width] if width else inches * across
         with style.use_figure_style(width):
-            height = ratio * total / across * len(rows) + (0.1 if width else 0.3)
-            figure = style.make_figure(total, height)
-            for row, line in enumerate(rows):
-                for column, (label, gathered) in enumerate(line):
-                    place = figure.add_subplot(len(rows), across, row * across + column + 1)
-                    self.picture.paint(gathered, place, **how)
-                    style.prepend_to_title(place, label)
+            figure = style.make_figure(
+                total, ratio * total / across * down + (0.1 if width else 0.3)
+            )
+            for place, (label, gathered) in enumerate(panels, 1):
+                panel = figure.add_subplot(down, across, place)
+                self.picture.paint(gathered, panel, **how)
+                style.prepend_to_title(panel, label)
             if self.picture.panels != "one" or not label_line_ends_if_room(figure.axes[0]):
                 style.add_legend_below(figure)
         return figure
@@ -172,43 +167,43 @@ def prepare_figure(
     settings = AS_IN_THE_PAPER.get(name, {})
     name = PAPER.get(name, name)
     check_name("a figure", name, [*FIGURES, *sorted(PAPER)])
-    options = {option: value for option, value in options.items() if value is not None}
-    names = {*options} if over == "generations" else {*options, "over"}
-    for option in sorted(names - set(FIGURES[name].options)):
-        others = ", ".join(each for each, figure in FIGURES.items() if option in figure.options)
-        words = "shape (--cells)" if option == "shape" else option
-        of = f", which is of {others}" if others else ""
-        known = ", ".join(FIGURES[name].options) or "none"
-        raise ValueError(f"{name} has no option {words}{of}; its options are: {known}")
-    picture, options = FIGURES[name], settings | options
+    picture = FIGURES[name]
+    how = {} if over == "generations" else {"over": over}
+    given = {option: value for option, value in options.items() if value is not None}
+    for option in {*given, *how}.difference(picture.options):
+        known = ", ".join(picture.options) or "none"
+        raise ValueError(f"{name} has no option {option}; its options are: {known}")
     if last and picture.panels == "states":
-        options.setdefault("generation", None)
-    return Prepared(picture, _gather_panels(picture, records, options), over)
+        given.setdefault("generation", None)
+    return Prepared(picture, *_gather_panels(picture, records, settings | given), how)
 
 
-def _gather_panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[list[Panel]]:
-    """The panels of a figure, row by row."""
+def _gather_panels(
+    picture: Picture, records: Runs, options: dict[str, Any]
+) -> tuple[list[Panel], int]:
+    """The panels of a figure, and how many of them stand side by side."""
     runs = group_by_method(records)
     if picture.panels == "one":
-        return [[("", picture.gather(records, **options))]]
+        return [("", picture.gather(records, **options))], 1
     if picture.panels == "method":
         sources: dict[str, Any] = dict(runs)
     else:
         sources = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
-    if picture.panels == "states" and "generation" not in options:
-        rows = []
-        for label, record in sources.items():
-            with_states = require_states(record, "a novelty map")
-            last = len(with_states) - 1
-            generations = [with_states[i] for i in pick_evenly(min(1, last), last, 3)]
-            rows.append([(label, picture.gather(record, g, **options)) for g in generations])
-        return rows
     if picture.archived:
         archives = {}
         for label, record in sources.items():
             if record.experiment["estimator"]["name"] == "ArchiveKNN":
                 archives[label] = record
         sources = archives or sources
+    if picture.panels == "states" and "generation" not in options:
+        panels, across = [], 1
+        for label, record in sources.items():
+            with_states = require_states(record, "a novelty map")
+            last = len(with_states) - 1
+            chosen = [with_states[i] for i in pick_evenly(min(1, last), last, 3)]
+            panels += [(label, picture.gather(record, generation)) for generation in chosen]
+            across = max(across, len(chosen))
+        return panels, across
     panels = [(label, picture.gather(each, **options)) for label, each in sources.items()]
     across = 2 if len(panels) == 4 else 3  # four are a square
-    return [panels[i : i + across] for i in range(0, len(panels), across)]
+    return panels, min(across, len(panels))
