@@ -26,6 +26,16 @@ MAP_CELLS = 60
 """of a novelty map along each side"""
 
 
+def _to_rows_of_individuals(individuals: Any) -> list[Row]:
+    """A row for each individual: what there is one number of for each, and its behavior."""
+    columns = {}
+    for name, column in individuals._asdict().items():
+        if isinstance(column, np.ndarray) and column.ndim == 1:
+            columns[name] = column
+    axes = {f"behavior_{axis}": column for axis, column in enumerate(individuals.descriptor.T)}
+    return to_rows(columns | axes)
+
+
 class Behaviors(NamedTuple):
     """All that a run evaluated."""
 
@@ -36,8 +46,7 @@ class Behaviors(NamedTuple):
     paths: tuple[Float[np.ndarray, "times 2"], ...]
     """of the first solution, one halfway and the last, where the task can replay them"""
 
-    def to_rows(self) -> list[Row]:
-        return _to_rows_of_individuals(self, "born", "solved")
+    to_rows = _to_rows_of_individuals
 
 
 class Lineage(NamedTuple):
@@ -51,8 +60,7 @@ class Lineage(NamedTuple):
     solved: Bool[np.ndarray, " m"]
     descriptor: Float[np.ndarray, "m d"]
 
-    def to_rows(self) -> list[Row]:
-        return _to_rows_of_individuals(self, "id", "born", "solved")
+    to_rows = _to_rows_of_individuals
 
 
 class Archived(NamedTuple):
@@ -64,8 +72,7 @@ class Archived(NamedTuple):
     entered: Int[np.ndarray, " n"]
     """generation"""
 
-    def to_rows(self) -> list[Row]:
-        return _to_rows_of_individuals(self, "entered")
+    to_rows = _to_rows_of_individuals
 
 
 class Living(NamedTuple):
@@ -80,8 +87,7 @@ class Living(NamedTuple):
     novelty: Float[np.ndarray, " n"]
     solved: Bool[np.ndarray, " n"]
 
-    def to_rows(self) -> list[Row]:
-        return _to_rows_of_individuals(self, "id", "born", "parent", "novelty", "solved")
+    to_rows = _to_rows_of_individuals
 
 
 class NoveltyMap(NamedTuple):
@@ -113,13 +119,6 @@ class Elites(NamedTuple):
 
     def to_rows(self) -> list[Row]:
         return _to_rows_of_cells(self.extent, "fitness", self.fitness)
-
-
-def _to_rows_of_individuals(individuals: Any, *names: str) -> list[Row]:
-    """A row for each individual: these columns and its behavior."""
-    columns = {name: getattr(individuals, name) for name in names}
-    axes = {f"behavior_{axis}": column for axis, column in enumerate(individuals.descriptor.T)}
-    return to_rows(columns | axes)
 
 
 def _to_rows_of_cells(
