@@ -1,6 +1,5 @@
 """Movies: a run, generation after generation, and an individual in its world."""
 
-import contextlib
 import itertools
 import os
 import shutil
@@ -100,17 +99,7 @@ def find_genotype_by_id_or_best(record: Record, individual: int | Literal["best"
 
 
 def iterate_frames(record: Record) -> Iterator[np.ndarray]:
-    """The movie's pictures.
-
-    Args:
-        record: a run of 2 generations or more.
-
-    Yields:
-        Bytes `(height, width, 3)`.
-
-    Raises:
-        ValueError: for the founders alone.
-    """
+    """The movie's pictures, bytes `(height, width, 3)`; a `ValueError` for the founders alone."""
     if not record.last_generation:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has founders alone")
     moments = records.pick_evenly(0, record.last_generation, MOST_FRAMES)
@@ -152,7 +141,7 @@ def _save(
         if out.suffix == ".gif":
             _write_gif(temporary, iter(pictures), per_second, shared_palette)
         else:
-            _write_mp4(temporary, iter(pictures), per_second)
+            _write_mp4(temporary, pictures, per_second)
     return out
 
 
@@ -169,23 +158,18 @@ def _write_gif(
     next(images).save(out, save_all=True, append_images=images, duration=duration, loop=0)
 
 
-def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
-    first = next(pictures)
-    height, width = first.shape[:2]
+def _write_mp4(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
     # What every player shows: H.264, 4:2:0, of an even number of pixels along each side.
     options = (
-        f"-y -loglevel error -f rawvideo -pix_fmt rgb24 -s {width}x{height} "
-        f"-r {frames_per_second} -i - -vf pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white "
+        f"-y -loglevel error -f image2pipe -framerate {frames_per_second} -i - "
+        "-vf pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white "
         "-pix_fmt yuv420p -c:v libx264 -crf 20 -movflags +faststart"
     )
-    command = ["ffmpeg", *options.split(), str(out)]
-    with tempfile.TemporaryFile() as text:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=text) as process:
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError):  # it ended early, and says why
-                for picture in itertools.chain([first], pictures):
-                    process.stdin.write(picture.tobytes())
-                process.stdin.close()
-        if process.returncode:
-            text.seek(0)
-            raise RuntimeError(f"ffmpeg made no movie: {text.read().decode(errors='replace')}")
+    with tempfile.TemporaryFile() as frames:
+        for picture in pictures:
+            Image.fromarray(picture).save(frames, "png")
+        frames.seek(0)
+        command = ["ffmpeg", *options.split(), str(out)]
+        done = subprocess.run(command, stdin=frames, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise RuntimeError(f"ffmpeg made no movie: {done.stderr.decode(errors='replace')}")
