@@ -170,7 +170,7 @@ def prepare_figure(
     picture = FIGURES[name]
     how = {} if over == "generations" else {"over": over}
     given = {option: value for option, value in options.items() if value is not None}
-    for option in {*given, *how}.difference(picture.options):
+    for option in sorted({*given, *how}.difference(picture.options)):
         known = ", ".join(picture.options) or "none"
         raise ValueError(f"{name} has no option {option}; its options are: {known}")
     if last and picture.panels == "states":
