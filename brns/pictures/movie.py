@@ -161,7 +161,7 @@ def _write_gif(
 def _write_mp4(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
     # What every player shows: H.264, 4:2:0, of an even number of pixels along each side.
     options = (
-        f"-y -loglevel error -f image2pipe -framerate {frames_per_second} -i - "
+        f"-y -loglevel error -f image2pipe -c:v png -framerate {frames_per_second} -i - "
         "-vf pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white "
         "-pix_fmt yuv420p -c:v libx264 -crf 20 -movflags +faststart"
     )
