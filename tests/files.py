@@ -1,11 +1,13 @@
 """A run's files, as tests compare and spoil them; and trees of arrays."""
 
 import json
+import shutil
 from pathlib import Path
 
 import jax
 import numpy as np
 
+from brns import Record
 from brns.runs import metadata
 from brns.runs.arrays import SEAL
 from brns.runs.store import Store
@@ -34,6 +36,15 @@ def contents(path):
 def rewrite(run, facts):
     """Put other facts into a run's run.json, as JSON, as the run itself would have."""
     metadata.write_metadata(Store(run), metadata.Metadata.model_validate_json(json.dumps(facts)))
+
+
+def copy_run(record, path, last=None):
+    """A run of its own to spoil, of the generations up to the last one, which knows its search."""
+    shutil.copytree(record.path, path)
+    for file in path.glob("*/0*.npz"):
+        if last is not None and int(file.stem) > last:
+            file.unlink()
+    return Record(path, record.search)
 
 
 def same(a, b):

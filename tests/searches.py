@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from worlds import HostIdentity, Identity
 
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, PopulationKNN
+from brns.runs.loop import run
 
 MUTATE = PolynomialMutation(eta=2.0, rate=0.5)
 SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": MUTATE}
@@ -30,3 +31,11 @@ class Distance(eqx.Module):
 
     def update(self, state, generation, key):
         return generation.offspring.descriptor.mean(axis=0)
+
+
+def run_known(search, generations, path, seeds):
+    """Runs that keep every state and know their search."""
+    records = run(search, generations, out=path, seeds=seeds, checkpoint_every=1)
+    for record in records:
+        record.search = search
+    return records

@@ -11,11 +11,11 @@ from brns.core import Box, Population
 from brns.search import SearchState
 
 
-class AlongX(eqx.Module):
-    """Novelty is the first coordinate plus the state."""
+class Additive(eqx.Module):
+    """Novelty is the state plus the first coordinate and the number of individuals alive."""
 
     def score(self, state, descriptors, population):
-        return state + descriptors[:, 0]
+        return state + descriptors[:, 0] + population.id.shape[0]
 
 
 def population(ids, descriptors, parents=None, born=None, solved=None, mates=None):

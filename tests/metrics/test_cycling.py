@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fake_record import AlongX, FakeRecord, population
+from fake_record import Additive, FakeRecord, population
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from searches import search
@@ -21,13 +21,6 @@ from brns.metrics.measures import summarize_run
 Q = np.array(
     [[4.0, 2.0, 1.0, 3.0], [-9.0, 2.0, 4.0, 2.0], [np.nan, -9.0, 1.0, 1.0], [0.0, 0.0, np.inf, 5.0]]
 )
-
-
-class Additive(AlongX):
-    """Novelty = state + first descriptor + number of individuals alive."""
-
-    def score(self, state, descriptors, population):
-        return super().score(state, descriptors, population) + population.id.shape[0]
 
 
 class Embedding(Additive):

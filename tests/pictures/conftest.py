@@ -1,12 +1,11 @@
 """Runs for all that only read: two methods in a plane with fitness, and the maze; made once."""
 
 import json
-import shutil
 
 import pytest
-from files import rewrite
+from files import copy_run, rewrite
 from matplotlib.figure import Figure
-from searches import search
+from searches import run_known, search
 from shell import SHORT
 
 from brns import ArchiveKNN, PopulationKNN, Record
@@ -21,23 +20,15 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("runs")
 
 
-def made(path, estimator, seeds):
-    """Runs whose world is our own, told to the records."""
-    one = search(estimator=estimator)
-    runs = run(one, 6, out=path, seeds=seeds, checkpoint_every=1)
-    for record in runs:
-        record.search = one
-    return runs
-
-
 @pytest.fixture(scope="session")
 def near(folder):
-    return made(folder / "near", PopulationKNN(k=3), [0, 1])
+    return run_known(search(estimator=PopulationKNN(k=3)), 6, folder / "near", [0, 1])
 
 
 @pytest.fixture(scope="session")
 def archived(folder):
-    return made(folder / "archive", ArchiveKNN(k=3, additions=2, capacity=64), [0, 1])
+    estimator = ArchiveKNN(k=3, additions=2, capacity=64)
+    return run_known(search(estimator=estimator), 6, folder / "archive", [0, 1])
 
 
 @pytest.fixture(scope="session")
@@ -71,17 +62,15 @@ def attacked(attack, near, archived, folder):
     within = folder / "<img src=y onerror=alert(1)>"
     made = []
     for place, record in enumerate([near[0], archived[0]]):
-        copy = shutil.copytree(record.path, within / str(place))
-        facts = json.loads((copy / "run.json").read_text())
+        copy = copy_run(record, within / str(place), 6 - place)
+        facts = json.loads((copy.path / "run.json").read_text())
         facts["command"] = facts["commit"] = facts["versions"][attack] = attack
         facts["experiment"]["estimator"]["name"] = attack
         facts["experiment"]["estimator"]["odd"] = f"{attack}{place}"
         facts["experiment"][attack] = attack
-        rewrite(copy, facts)
-        made.append(Record(copy))
+        rewrite(copy.path, facts)
+        made.append(Record(copy.path))
         made[-1].search = record.search
-    for kind in ("generations", "states"):
-        (made[1].path / kind / "000006.npz").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report.page, "FIGURES", {name: FIGURES[name] for name in ("age", "archive")})
         return report.write_report(made, folder / "attacked.html")

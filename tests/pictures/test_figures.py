@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import copy_run
 from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -17,14 +18,6 @@ from brns.pictures.gather_curves import ELITES
 from brns.pictures.style import SOLVED, cut_labels
 
 GENERATIONS = 6
-
-
-def copied(record, path):
-    """A run of its own to spoil."""
-    shutil.copytree(record.path, path)
-    copy = Record(path)
-    copy.search = record.search
-    return copy
 
 
 CURVES = {
@@ -65,8 +58,7 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
 
 
 def test_runs_of_different_length_end_with_the_shortest(near, tmp_path, ax):
-    short = copied(near[1], tmp_path / "short")
-    (short.path / "generations" / f"{GENERATIONS:06d}.npz").unlink()
+    short = copy_run(near[1], tmp_path / "short", GENERATIONS - 1)
     draw("age", [near[0], short], ax=ax)
     assert ax.lines[0].get_xdata()[-1] == GENERATIONS - 1
 
@@ -145,7 +137,7 @@ def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
 
 
 def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, tmp_path):
-    record = copied(maze, tmp_path / "solved")
+    record = copy_run(maze, tmp_path / "solved")
     arrays = record.arrays("generations", 3)
     offspring = arrays["offspring"].copy()
     offspring["solved"] = np.arange(20) == 0
@@ -173,10 +165,16 @@ def test_the_line_of_a_solution_leads_from_a_founder_parent_by_parent(maze, near
         draw("lineage", maze, individual=140)
 
 
+def renamed(record, seed, changed):
+    """The same run as if of other settings."""
+    other = Record(record.path)
+    other.experiment = {**other.experiment, "seed": seed}
+    other.metadata.changed = changed
+    return other
+
+
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
-    other = Record(archived[0].path)
-    other.experiment = {**other.experiment, "seed": 1}
-    other.metadata.changed = {"task.steps": 5, "estimator.entry": "$\\frac{$"}
+    other = renamed(archived[0], 1, {"task.steps": 5, "estimator.entry": "$\\frac{$"})
     told = [pictures.label_method(archived[0]), "archive, entry=$\\frac{$"]
     assert list(pictures.group_by_method([*archived, other])) == told
     figure = draw("age", [archived[0], other])
@@ -185,22 +183,15 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
 
 
 def test_a_long_name_is_cut_in_a_legend_unless_another_is_cut_alike(archived):
-    capacities = [8, 9]
-    others = []
-    for capacity in capacities:
-        other = Record(archived[0].path)
-        other.experiment = {**other.experiment, "seed": capacity}
-        other.metadata.changed = {f"estimator.{'x' * 60}": capacity}
-        others.append(other)
-    whole = [f"archive, {'x' * 60}={capacity}" for capacity in capacities]
-    assert list(pictures.group_by_method(others)) == whole
-    (row, *_) = pictures.data("coverage", others)
-    assert row["method"] == whole[0]
-    assert row["quantity"] == "share of 6 × 6 cells, survivors"
-    (row, *_) = pictures.data("coverage", others[1])
-    assert row["method"] == whole[1]
-    legends = whole, [f"archive, {'x' * 50}…"]
-    for runs, legend in zip((others, others[1]), legends, strict=True):
+    others = [renamed(archived[0], n, {f"estimator.{'x' * 60}": n}) for n in (8, 9)]
+    whole = [f"archive, {'x' * 60}={capacity}" for capacity in (8, 9)]
+    for runs, methods, legend in (
+        (others, whole, whole),
+        (others[1], whole[1:], [f"archive, {'x' * 50}…"]),
+    ):
+        assert list(pictures.group_by_method(runs)) == methods
+        (row, *_) = pictures.data("coverage", runs)
+        assert (row["method"], row["quantity"]) == (methods[0], "share of 6 × 6 cells, survivors")
         lines = draw("coverage", runs).axes[0].lines
         assert [line.get_label() for line in lines] == legend
 
@@ -210,10 +201,14 @@ def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
     refused = [
         ("one panel fits on ax; these runs have 2", lambda: draw("q", [*near, *archived], ax=ax)),
         ("got none", lambda: pictures.overview([])),
+        ("did you mean age", lambda: draw("ages", [])),
         (no_runs, lambda: pictures.overview("runs/one")),
         (no_runs, lambda: draw("coverage", "runs/one")),
         ("name comes first", lambda: draw(maze, "coverage")),
-        ("over is generations or evaluations; got", lambda: draw("coverage", maze, over="time")),
+        (
+            "over must be one of generations, evaluations; got",
+            lambda: draw("coverage", maze, over="time"),
+        ),
         ("cells; its options are: shape, indiv", lambda: draw("coverage", maze, cells=(9, 9))),
         ("the same seed", lambda: pictures.group_by_method([*archived, archived[0]])),
         ("different tasks", lambda: draw("coverage", [maze, *near], ax=ax)),
@@ -226,15 +221,13 @@ def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
 
 
 def test_without_states_or_generations_the_message_says_what_is_missing(archived, tmp_path, ax):
-    record = copied(archived[0], tmp_path / "bare")
+    record = copy_run(archived[0], tmp_path / "bare")
     shutil.rmtree(record.path / "states")
     for name in ("novelty-map", "archive", "uniformity", "q", "eta", "kappa"):
         with pytest.raises(ValueError, match="--checkpoint-every 1"):
             draw(name, record, ax=ax)
-    for number in range(1, GENERATIONS + 1):
-        (record.path / "generations" / f"{number:06d}.npz").unlink()
     with pytest.raises(ValueError, match="2 generations or more"):
-        draw("age", record, ax=ax)
+        draw("age", copy_run(record, tmp_path / "founders", 0), ax=ax)
 
 
 def test_elites_are_the_fittest_of_their_cells(near, ax):

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from brns import Box, pictures
-from brns.pictures import PAPER, draw, lines, list_figures_of_task_kind, notebook, style
+from brns.pictures import PAPER, draw, lines, notebook, style
 from brns.pictures.lines import label_line_ends_if_room, move_apart
 from brns.pictures.records import choose_looks
 from brns.pictures.scenes import find_reachable_cells
@@ -119,6 +119,9 @@ ROOT = np.sqrt(2)
         ([SHARES], 1.0, [[1.0, 0.8, 1.0]], "median and quartiles, 4 seeds"),
         ([SHARES], None, [[0.8, 0.4, 1.2]], "mean ± deviation, 4 seeds"),
         ([SHARES[:1]], 1.0, [[1.0, 1.0, 1.0]], ""),
+        # all lines have bands of one kind
+        ([WILD, [1.0, 2.0, 9.0]], None, [[0, 0, 2.25], [2, 1.5, 5.5]],
+         "median and quartiles, over seeds"),
     ],
 )  # fmt: skip
 def test_no_band_reaches_where_no_value_can(groups, most, bands, words):
@@ -126,17 +129,6 @@ def test_no_band_reaches_where_no_value_can(groups, most, bands, words):
     found, said = lines.compute_and_describe_bands(values, most=most)
     assert_allclose(np.squeeze(found, axis=2), bands)
     assert said == words
-
-
-def test_all_lines_have_bands_of_one_kind():
-    ax = Figure().subplots()
-    wild, tame = np.array(WILD)[:, None], np.array([[1.0], [2.0], [9.0]])
-    red, blue = LOOKS["counts"], LOOKS["archive"]
-    words = lines.draw_lines_and_describe_bands(
-        ax, [lines.Line("a", [0], wild, red), lines.Line("b", [0], tame, blue)]
-    )
-    assert words == "median and quartiles, over seeds"
-    assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 2.0]
 
 
 def test_a_long_title_stays_within_its_panel():
@@ -178,12 +170,10 @@ def test_the_ant_tells_its_start_walls_and_areas():
     assert world.walls[550, 900]  # the border at x = 40, in pixels of 0.1 m
 
 
-def test_the_table_says_of_which_worlds_each_figure_is():
-    assert {"3a", "2d", "4d", "5"} <= set(PAPER)
-    with pytest.raises(ValueError, match="did you mean age"):
-        draw("ages", [])
-    assert "signature" not in list_figures_of_task_kind("planar")
-    assert "novelty-map" not in list_figures_of_task_kind("paths")
+def test_every_figure_of_the_paper_has_its_number():
+    panels = {2: "abcd", 3: "abcdef", 4: "abcdef"}
+    numbers = {f"{number}{letter}" for number, letters in panels.items() for letter in letters}
+    assert set(PAPER) == numbers | {"5", "6"}
 
 
 def test_a_notebook_shows_a_figure_by_itself():

@@ -3,13 +3,12 @@
 import base64
 import html.parser
 import re
-import shutil
 
 import numpy as np
 import pytest
+from files import copy_run
 from numpy.testing import assert_array_equal
 
-from brns import Record
 from brns.formatting import format_number
 from brns.metrics.measures import MEASURES, summarize_seeds
 from brns.pictures import compute_novelty_grid
@@ -110,18 +109,14 @@ def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
     reached = find_reachable_cells(find_scene(maze), maze.behavior_space, 40)
     levels = read(shown["panels"][0]["map"]["levels"][2], "u1").reshape(40, 40)
     assert not levels[~reached].any()
-    novelties, places = np.unique(novelty[reached], return_inverse=True)
-    ranks = np.searchsorted(np.sort(novelty[reached]), novelties)[places] / (reached.sum() - 1)
-    shares = (levels[reached] - 1.0) / 254
-    tied = np.bincount(places)[places] / (reached.sum() - 1)
-    assert ((ranks - 0.02 <= shares) & (shares <= ranks + tied + 0.02)).all()  # 128 knots
+    ranked = levels[reached][np.argsort(novelty[reached], kind="stable")]
+    assert (np.diff(ranked.astype(int)) >= 0).all()
+    assert ranked[0] < 5
+    assert ranked[-1] > 250
 
 
 def test_a_run_that_ended_earlier_shows_its_last_generation(near, archived, tmp_path):
-    short = Record(shutil.copytree(archived[0].path, tmp_path / "short"), archived[0].search)
-    for g in (5, 6):
-        for kind in ("generations", "states"):
-            (short.path / kind / f"{g:06d}.npz").unlink()
+    short = copy_run(archived[0], tmp_path / "short", 4)
     panels = view.gather_view({"long": near[0], "short": short})["panels"]
     assert [panel["last"] for panel in panels] == [6, 4]
     assert panels[1]["rows"][4] == panels[1]["rows"][6] != panels[1]["rows"][3]
