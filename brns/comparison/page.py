@@ -73,8 +73,9 @@ def format_page(comparison: Comparison, folder: str) -> str:
         *(_format_share_of_reference_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
         "η, and κ as a share: of the later generations, those in which what was visited became "
-        f"novel again by 1 % of what it was (over at least {KEPT} generations of each run): the "
-        "largest over seeds." + (" pyribs' methods have none." if unknown else ""),
+        f"novel again by 1 % of what it was (over {KEPT} generations of each run or more, or "
+        "all of fewer): the largest over seeds."
+        + (" pyribs' methods have none." if unknown else ""),
         _format_table_by_world(comparison, _format_worst_cycling_cell),
         "## First solution",
         "Seeds that solved it, and the median generation of the first solution over those.",
@@ -82,7 +83,8 @@ def format_page(comparison: Comparison, folder: str) -> str:
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. The "
         "machine may have had other work: a rough measure, by which only methods of one commit "
-        "(below) and one row are compared.",
+        "(below) and one row are compared. Left out are the first generation and those after which "
+        f"η was computed, which are all in runs of fewer than {2 * KEPT}.",
         _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds.mean())),
         "## What was compared",
         _format_world_table(comparison),

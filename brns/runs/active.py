@@ -130,11 +130,13 @@ class ActiveRun:
         self.stored = number
 
     def remove_temporary_states(self) -> None:
-        """Remove the states that the stride does not keep, but for the newest."""
+        """Remove states that the stride does not keep, but for the newest and a fork's first."""
         if self.record.checkpoint_every == 1:
             return  # it keeps all
+        origin = self.record.metadata.forked
+        kept = {self.stored, origin.generation if origin else 0}
         for number in self.record.generations_with_states:
-            if number != self.stored and number % self.record.checkpoint_every:
+            if number not in kept and number % self.record.checkpoint_every:
                 self.record.store.remove("states", number)
 
     def end_session_and_record_changes(

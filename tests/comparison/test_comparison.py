@@ -1,5 +1,6 @@
 """Comparisons: facts against a record, statistics by hand, and the page."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -186,10 +187,13 @@ def test_what_a_method_compiled_does_not_stay(compared, keep_compiled, tmp_path)
 def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
     path = compared.out / "methods" / "Identity" / "archive.json"
     whole = path.read_text()
-    path.write_text('[{"settings": 1, "provenance": 1, "facts": {"covered": "a"}}]')
+    batches = json.loads(whole)
+    batches[0]["facts"]["covered"] = [[1.0] * 10] * len(batches[0]["seeds"])
     try:
-        with pytest.raises(RecordError, match=r"archive\.json is damaged"):
-            again(compared)
+        for damaged in ('[{"settings": 1, "facts": {"covered": "a"}}]', json.dumps(batches)):
+            path.write_text(damaged)
+            with pytest.raises(RecordError, match=r"archive\.json is damaged"):
+                again(compared)
     finally:
         path.write_text(whole)
 

@@ -49,6 +49,14 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
     assert contents(source) == before
 
 
+def test_a_fork_keeps_the_state_it_began_with(tmp_path):
+    """So that it can be forked there, too."""
+    (source,) = run(HOST, 3, out=tmp_path / "run", checkpoint_every=2)
+    fork(source, 3, out=tmp_path / "fork", generations=6)
+    (record,) = resume(tmp_path / "fork", search=HOST)
+    assert record.generations_with_states == [3, 4, 6]
+
+
 def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     one = replace(HOST, task=Identity())
     source = Record(whole / "batch" / "seed0001", one)
