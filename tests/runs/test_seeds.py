@@ -244,7 +244,9 @@ def test_a_damaged_seed_is_named_and_the_others_go_on_without_it(tmp_path):
     with pytest.raises(RecordError, match="is damaged"):
         resume(tmp_path / "run", 3, search=HOST)
     (damaged / "run.json").write_text("")
-    with pytest.raises(RecordError, match=r"reads: Invalid JSON.* the other seeds go on without"):
+    with pytest.raises(
+        RecordError, match=r"reads: run\.json: Invalid JSON.* the other seeds go on without"
+    ):
         resume(tmp_path / "run", 3, search=HOST)
     assert sound.read_bytes() == before
     shutil.move(damaged, tmp_path / "elsewhere")
