@@ -169,13 +169,13 @@ def prepare_figure(
     check_name("a figure", name, [*FIGURES, *sorted(PAPER)])
     picture = FIGURES[name]
     how = {} if over == "generations" else {"over": over}
-    given = {option: value for option, value in options.items() if value is not None}
-    for option in sorted({*given, *how}.difference(picture.options)):
+    requested = {option: value for option, value in options.items() if value is not None}
+    for option in sorted({*requested, *how}.difference(picture.options)):
         known = ", ".join(picture.options) or "none"
         raise ValueError(f"{name} has no option {option}; its options are: {known}")
     if last and picture.panels == "states":
-        given.setdefault("generation", None)
-    return Prepared(picture, *_gather_panels(picture, records, settings | given), how)
+        requested.setdefault("generation", None)
+    return Prepared(picture, *_gather_panels(picture, records, settings | requested), how)
 
 
 def _gather_panels(

@@ -253,8 +253,8 @@ def check_recordable(part: Any, name: str) -> None:
     attribute that is a value itself; and what is drawn from, a generator of random numbers or any
     other iterator. Other objects that compare by identity, such as simulators, are no settings.
     """
-    if found := _find_unrecordable(part_to_json(part), name):
-        raise SettingsError("\n".join(found))
+    if faults := _find_unrecordable(part_to_json(part), name):
+        raise SettingsError("\n".join(faults))
 
 
 def _find_unrecordable(description: Any, name: str = "") -> list[str]:
