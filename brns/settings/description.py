@@ -335,8 +335,10 @@ REBUILT = ("Path", "array", "bytes", "set", "frozenset", "dict")
 def _rebuild_value(name: str, description: Mapping[str, Any], original: Any) -> Any:
     import numpy as np
 
+    if isinstance(original, enum.Flag):
+        return type(original)(description["value"])  # several members may be united
     if isinstance(original, enum.Enum):
-        return validate_setting(name, type(original), description["value"], from_json=True)
+        return type(original)[description["member"]]
     if name == "Path":
         return pathlib.Path(description["path"])
     if name == "bytes":
