@@ -196,13 +196,13 @@ def _gather_panels(
                 archives[label] = record
         sources = archives or sources
     if picture.panels == "states" and "generation" not in options:
-        panels, across = [], 1
-        for label, record in sources.items():
-            with_states = require_states(record, "a novelty map")
-            last = len(with_states) - 1
-            chosen = [with_states[i] for i in pick_evenly(min(1, last), last, 3)]
-            panels += [(label, picture.gather(record, generation)) for generation in chosen]
-            across = max(across, len(chosen))
+        states = {label: require_states(each, "a novelty map") for label, each in sources.items()}
+        across = max(1, min(3, *(len(numbers) - 1 for numbers in states.values())))
+        panels = []
+        for label, numbers in states.items():
+            last = len(numbers) - 1
+            for row in pick_evenly(min(1, last), last, across):
+                panels.append((label, picture.gather(sources[label], numbers[row])))
         return panels, across
     panels = [(label, picture.gather(each, **options)) for label, each in sources.items()]
     across = 2 if len(panels) == 4 else 3  # four are a square
