@@ -57,9 +57,9 @@ class Store:
 
     def read_run_json_bytes(self) -> bytes:
         """What `run.json` holds."""
-        if self.path.is_file():
-            raise RecordError(f"{self.path} is a file: give the run's folder")
         with explain_os_errors(f"{self.path / NAME} cannot be read", OPEN):
+            if self.path.is_file():
+                raise RecordError(f"{self.path} is a file: give the run's folder")
             try:
                 return (self.path / NAME).read_bytes()
             except FileNotFoundError:

@@ -12,7 +12,13 @@ from brns.metrics import paths
 SPACE = Box([-50.0] * 6, [50.0] * 6)
 
 
-def test_the_box_of_signatures_by_hand():
+def test_signatures_and_their_box_by_hand():
+    # 3 to the right, then 4 up: xx = 9 / 2, yy = 16 / 2, xy = 3 * 4 (x moves before y), yx = 0.
+    corner = np.array([[0, 0, 3, 0, 3, 4]], np.float32)
+    assert_allclose(paths.compute_path_signatures(corner), [[3, 4, 4.5, 12, 0, 8]])
+    # Around the unit square against the clock: closed, and xy = -yx is its area.
+    square = np.array([[0, 0, 1, 0, 1, 1, 0, 1, 0, 0]], np.float32)
+    assert_allclose(paths.compute_path_signatures(square), [[0, 0, 0, 1, -1, 0]], atol=1e-12)
     box = paths.make_signature_space(SPACE)
     assert_allclose(box.low, [-50, -50, 0, -1250, -1250, 0])
     assert_allclose(box.high, [50, 50, 1250, 1250, 1250, 1250])

@@ -19,13 +19,14 @@ def test_weights_that_are_equal_up_to_rounding_have_distance_0():
         assert 0 <= uniformity.distance_to_uniform(weights) < 1e-7
 
 
-def test_agrees_with_scipy():
+def test_agrees_with_scipy_whether_empty_cells_are_listed_or_counted():
     generator = np.random.default_rng(1)
     for _ in range(20):
         weights = generator.uniform(size=30) * (generator.uniform(size=30) < 0.5)
         weights[0] = 1.0
         expected = pytest.approx(jensenshannon(weights, np.ones(30), base=2))
         assert uniformity.distance_to_uniform(weights) == expected
+        assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == expected
 
 
 def test_occupancy_and_values_of_cells_by_hand():

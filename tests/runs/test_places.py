@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from searches import HOST
@@ -63,6 +64,15 @@ def test_without_a_working_directory_a_relative_place_is_refused(tmp_path, monke
         brns.run(HOST, 1, out=tmp_path / ("n" * 256))
     (record,) = brns.run(HOST, 1, progress=False)
     assert record.last_generation == 1
+
+
+def test_a_run_in_a_folder_that_may_not_be_entered_is_named(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    with pytest.raises(RecordError, match=r"run.json cannot be read \(Permission denied\): ask"):
+        Record(tmp_path)
 
 
 def test_a_tilde_is_the_home(tmp_path, monkeypatch):

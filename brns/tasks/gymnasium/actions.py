@@ -74,9 +74,11 @@ def make_actor(
     return lambda rows: choose(act_on_host(layers, rows.T, squashed).T)
 
 
-def check_policy_takes(policy: FeedForward | Policy, rows: Float[np.ndarray, "n o"]) -> None:
-    """Refuse NaN, of which a network makes NaN, and of that everybody the same action."""
-    if isinstance(policy, FeedForward) and np.isnan(rows).any():
+def check_policy_takes(
+    policy: FeedForward | Policy, rows: Float[np.ndarray, "n o"], living: Any
+) -> None:
+    """Refuse NaN in living rows: a network makes NaN of it, and of that everybody's same action."""
+    if isinstance(policy, FeedForward) and np.any(np.isnan(rows), axis=1)[living].any():
         raise ValueError(
             "an observation has NaN, of which a FeedForward makes no action: let make_env replace "
             "it, as by gymnasium.wrappers.TransformObservation, or give a policy of your own"

@@ -226,7 +226,7 @@ class GymnasiumTask(eqx.Module):
         living = list(range(n))
         yield
         for _ in range(self.steps):
-            check_policy_takes(self.policy, rows[living])
+            check_policy_takes(self.policy, rows, living)
             actions = act(rows)
             # Python's integers: comparing NumPy's takes longer than many a step.
             actions = np.asarray(actions).tolist() if discrete else [*iterate(batch, actions)]
@@ -282,7 +282,7 @@ class GymnasiumTask(eqx.Module):
                 "in a wrapper, or give a make_env that makes a single environment"
             )
         for _ in range(self.steps):
-            check_policy_takes(self.policy, rows[living])
+            check_policy_takes(self.policy, rows, living)
             action = act(rows.copy())
             actions = list(iterate(worlds.action_space, deepcopy(action)))
             observation, reward, terminated, truncated, info = step_environment(worlds, action)
