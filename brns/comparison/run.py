@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -209,8 +210,11 @@ def _make_methods(
         )
     methods: dict[str, _Method] = {}
     for name, estimator in estimators.items():
-        if not isinstance(name, str):
-            raise ValueError(f"names of estimators must be strings; got {name!r}")
+        if not isinstance(name, str) or not name.isprintable() or name[:1] in ("", "_"):
+            raise ValueError(
+                "names of estimators must be text on one line, which matplotlib's legends take: "
+                f"not with _ at the beginning; got {name!r}"
+            )
         if isinstance(estimator, NoveltyEstimator) or not callable(estimator):
             for label, mutation in mutations.items():
                 methods[f"{name}, {label}" if label else name] = estimator, mutation, None
@@ -254,8 +258,9 @@ def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], progress: bool) -> 
         there = {seed for batch in read_batches(job) for seed in batch.seeds}
         if unknown := [seed for seed in seeds if seed not in there]:
             missing.append((job, unknown))
-        with explain_folder_errors(job.path.parent):  # before work begins
-            job.path.parent.mkdir(parents=True, exist_ok=True)
+            with explain_folder_errors(job.path.parent):  # before work begins
+                job.path.parent.mkdir(parents=True, exist_ok=True)
+                tempfile.TemporaryFile(dir=job.path.parent).close()
     for job, unknown in show_progress_of(missing, "comparing", len(missing), progress):
         _run_job(job, unknown)
 

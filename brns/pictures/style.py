@@ -25,7 +25,7 @@ from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from brns.formatting import format_number
-from brns.runs.files import make_file_atomically
+from brns.runs.files import write_bytes
 from brns.settings.parts import LOOKS, Look
 
 INK = "#1f2430"
@@ -216,11 +216,14 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
-    with make_file_atomically(path) as temporary, use_figure_style():
+    with use_figure_style():
         if path.suffix == ".png":
-            temporary.write_bytes(encode_png(figure, **options))
+            content = encode_png(figure, **options)
         else:
-            figure.savefig(temporary, **options)
+            buffer = io.BytesIO()  # matplotlib hides the error of a disk that is full
+            figure.savefig(buffer, format=path.suffix[1:], **options)
+            content = buffer.getvalue()
+    write_bytes(path, content)
 
 
 def use_plain_tick_labels(axis: Axis) -> None:

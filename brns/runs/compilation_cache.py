@@ -51,7 +51,10 @@ def enable_compilation_cache() -> None:
 
 
 def make_and_check_cache_folder(folder: Path) -> None:
-    """An `OSError` or a `UnicodeError` where a folder cannot be a cache of XLA's."""
+    """An `OSError` or a `UnicodeError` where a folder cannot be a cache of XLA's.
+
+    Programs that a killed process or a full disk left in part go, since JAX would fail at them.
+    """
     str(folder).encode()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -61,3 +64,6 @@ def make_and_check_cache_folder(folder: Path) -> None:
         space = os.fstatvfs(file.fileno())
     if space.f_bavail * space.f_frsize < LARGEST:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+    for program in folder.glob("*-cache"):
+        if not program.with_name(program.name.removesuffix("cache") + "atime").exists():
+            program.unlink(missing_ok=True)

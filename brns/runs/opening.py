@@ -83,12 +83,14 @@ def reopen(
 ) -> list[ActiveRun]:
     """The runs in a directory, from the last state that all of them have."""
     existing = records(path, search or records(path)[0].search)
+    _lock_until_closed(existing, locks)
+    for record in existing:  # on which another process may have ended its work just now
+        record.metadata = metadata.read_metadata(record.store)
     first = existing[0]
     check_batch_seeds(path, existing)
     check_same_prng_settings(first)
     planned = first.planned_generations
     total = planned if generations is None else require_integer("generations", generations)
-    _lock_until_closed(existing, locks)
     at = find_last_common_checkpoint(path, existing)
     edited = check_and_record_code_edits(existing, at, accept_edits)
     if total != planned:

@@ -8,6 +8,7 @@ import csv
 import datetime
 import errno
 import fcntl
+import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -54,6 +55,8 @@ class Store:
 
     def __init__(self, path: Path):
         self.path = path
+        self.locked: os.stat_result | None = None
+        """the file of the lock that is held"""
 
     def read_run_json_bytes(self) -> bytes:
         """What `run.json` holds."""
@@ -69,6 +72,7 @@ class Store:
 
     def write_run_json_bytes(self, content: bytes) -> None:
         """Write `run.json`, whole or not at all."""
+        self._check_not_replaced()
         write_bytes(self.path / NAME, content)
 
     def list_generations(self, kind: Kind) -> list[int]:
@@ -92,6 +96,7 @@ class Store:
         """Write the arrays of a generation, whole or not at all; synced, the disk confirms them."""
         from brns.runs.arrays import write_arrays
 
+        self._check_not_replaced()
         self.make_folder(kind)
         write_arrays(self.get_file_path(kind, number), arrays, seal, synced)
 
@@ -104,6 +109,7 @@ class Store:
 
     def remove(self, kind: Kind, number: int) -> None:
         """Remove the file of a generation, if there is one."""
+        self._check_not_replaced()
         self.get_file_path(kind, number).unlink(missing_ok=True)
 
     def remove_temporary_files(self) -> None:
@@ -118,6 +124,7 @@ class Store:
 
     def write_rows(self, rows: Iterable[Iterable[Any]], mode: Literal["w", "a"] = "a") -> None:
         """Add lines to `progress.csv` in the order of its columns, or begin it anew (`w`)."""
+        self._check_not_replaced()
         path = self.path / "progress.csv"
         with explain_save_errors(path), open(path, mode, encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
@@ -135,7 +142,7 @@ class Store:
         begin = datetime.datetime.fromisoformat(began)
         if ended is None:
             return begin, max(begin, self.last_saved_at())
-        return begin, datetime.datetime.fromisoformat(ended)
+        return begin, max(begin, datetime.datetime.fromisoformat(ended))  # a clock can be set back
 
     @contextlib.contextmanager
     def lock(self) -> Generator[bool, None, None]:
@@ -159,10 +166,21 @@ class Store:
                     "can write, and go on there"
                 ) from error
             locked = False
+        self.locked = file.stat() if locked else None
         try:
             yield locked
         finally:
+            self.locked = None
             lock.release()
+
+    def _check_not_replaced(self) -> None:
+        """A `RecordError` where another run stands in the place of the one that is locked."""
+        file = self.path / "lock"
+        if self.locked and file.exists() and not os.path.samestat(self.locked, file.stat()):
+            raise RecordError(
+                f"another run stands in {self.path}, where this one was: nothing more is saved of "
+                "this one. If it was moved, resume it where it is now"
+            )
 
     def is_running(self) -> bool:
         """Whether a process holds the lock; where there are no locks nobody is seen."""

@@ -231,7 +231,9 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         ("arm", {"cells": CELLS}, "cells are for a task"),
         (Identity(), {"cells": (6, 6, 6)}, r"worlds\.Cells; got \(6, 6, 6\)"),
         (Identity(), {"estimators": [brns.PopulationKNN()]}, "estimators by name"),
-        ("arm", {"estimators": {1: brns.PopulationKNN()}}, "must be strings; got 1"),
+        ("arm", {"estimators": {1: brns.PopulationKNN()}}, "must be text on one line.* got 1"),
+        ("arm", {"estimators": {"_hidden": brns.PopulationKNN()}}, "not with _ at the beginning"),
+        ("arm", {"estimators": {"two\nlines": brns.PopulationKNN()}}, r"got 'two\\nlines'"),
         ([make_world_of_task(Identity(), 8, 2)] * 2, {}, r"Identity/near\.json twice"),
         ([Identity(), Identity()], {}, r"as brns\.comparison\.worlds\.make_world_of_task"),
         (["arm", "room"], {}, r"a world must be one of maze.* did you mean rooms\?"),
@@ -255,6 +257,17 @@ def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_is_compute
     (tmp_path / "file").touch()
     with pytest.raises(RecordError, match=r"cannot be made \(Not a directory\): choose another"):
         brns.compare("arm", METHODS, out=tmp_path / "file")
+
+
+def test_a_folder_that_takes_no_file_is_refused_before_anything_is_computed(
+    tmp_path, unmeasured, monkeypatch
+):
+    def closed(dir):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", closed)
+    with pytest.raises(RecordError, match="Permission denied"):
+        brns.compare("arm", METHODS, out=tmp_path / "closed")
 
 
 def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, compared):

@@ -74,3 +74,12 @@ def test_a_cache_that_cannot_be_used_is_told_once_and_not_used(
         warnings.simplefilter("error")
         compilation_cache.enable_compilation_cache()
     assert cache.jax_compilation_cache_dir is None
+
+
+def test_a_program_that_a_killed_process_left_in_part_is_removed(cache, tmp_path):
+    folder = tmp_path / "brns" / "programs"
+    folder.mkdir(parents=True)
+    for name in ("part-cache", "whole-cache", "whole-atime"):
+        (folder / name).write_bytes(bytes(8))
+    compilation_cache.enable_compilation_cache()
+    assert sorted(file.name for file in folder.iterdir()) == ["whole-atime", "whole-cache"]

@@ -4,10 +4,12 @@ and a working directory that moves."""
 import errno
 import fcntl
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from files import contents
 from searches import HOST
 from worlds import HostIdentity
 
@@ -195,3 +197,16 @@ def test_a_run_whose_folder_is_moved_away_is_not_begun_anew(tmp_path):
         list(run)
     assert not out.exists()
     assert brns.resume(tmp_path / "elsewhere", 3, search=HOST)[0].last_generation == 3
+
+
+def test_a_run_whose_folder_was_removed_writes_nothing_to_another_run_in_its_place(tmp_path):
+    out = tmp_path / "run"
+    run = brns.generations(HOST, 9, out=out)
+    next(run)
+    shutil.rmtree(out)
+    (record,) = brns.run(HOST, 2, out=out, seed=1)
+    there = contents(out)
+    with pytest.raises(RecordError, match="another run stands in"):
+        list(run)
+    assert contents(out) == there
+    assert record.last_generation == 2
