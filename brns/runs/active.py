@@ -61,19 +61,23 @@ class ActiveRun:
         run._write_failures(0, np.full(len(failed), -1), failed)
         run._write_generation(state, make_initial_generation(state.population), len(failed))
         run.checkpoint(state)
-        run._summarize_stored_generations()
-        run._rewrite_progress()
+        store.write_rows([Row._fields, run.row], mode="w")
         return run
 
     @classmethod
     def read_stored(cls, record: Record, number: int, generations: int) -> "ActiveRun":
         """A run as it was in a generation, to go on from there; nothing on disk is changed."""
         run = cls(record, record.state(number), generations, stored=number)
-        run._summarize_stored_generations()
+        for g in range(number + 1):
+            tables = record.arrays("generations", g, ("offspring", "survivors", "failed"))
+            run.past_rows.append(run.rows.summarize_generation(g, tables))
+        run.row = run.past_rows[-1]
         return run
 
     def begin_session_and_clean_up(self, exact: bool = True) -> None:
-        """Begin a session; remove later states, and generations that are not `exact` again."""
+        """Begin a session, and `progress.csv` anew; remove later states, and generations that are
+        not `exact` again.
+        """
         record, number = self.record, self.number
         record.store.remove_temporary_files()
         if number < self.total and not exact:
@@ -90,7 +94,8 @@ class ActiveRun:
                     last.status = "interrupted"
             record.metadata.sessions.append(metadata.Session(after=number))
         metadata.write_metadata(record.store, record.metadata)
-        self._rewrite_progress()
+        record.store.write_rows([Row._fields, *self.past_rows], mode="w")
+        self.past_rows.clear()  # which nobody needs any more
 
     @property
     def number(self) -> int:
@@ -112,8 +117,6 @@ class ActiveRun:
         self._write_failures(number, ids, genotypes)
         check_generation(self.search, number, generation)
         self._write_generation(state, generation, len(ids))
-        whose = {who: getattr(generation, who)._asdict() for who in ("offspring", "survivors")}
-        self.row = self.rows.summarize_generation(number, whose | {"failed": len(ids)})
         self.record.store.write_rows([self.row])
         return self._copy_as_saved_generation(number, generation)
 
@@ -153,20 +156,8 @@ class ActiveRun:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
         return SavedGeneration(self.record, number, copy, self.row)
 
-    def _summarize_stored_generations(self) -> None:
-        """The rows of all generations that are stored, from 0 on."""
-        for number in range(self.number + 1):
-            names = ("offspring", "survivors", "failed")
-            tables = self.record.arrays("generations", number, names)
-            self.past_rows.append(self.rows.summarize_generation(number, tables))
-        self.row = self.past_rows[-1]
-
-    def _rewrite_progress(self) -> None:
-        """Begin `progress.csv` anew with these rows, which nobody needs any more."""
-        self.record.store.write_rows([Row._fields, *self.past_rows], mode="w")
-        self.past_rows.clear()
-
     def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
+        """Store a generation's facts, and work out its row."""
         number = int(state.generation)
         tables = {}
         for who, names in TABLES.items():
@@ -177,6 +168,7 @@ class ActiveRun:
         born = remaking.make_genotype_and_digest_columns(generation, space, stored, lasting)
         arrays = tables | born | {"credit": state.credit, "failed": failed}
         self.record.write("generations", number, arrays, synced=False)
+        self.row = self.rows.summarize_generation(number, arrays)
 
     def _write_failures(self, number: int, ids: np.ndarray, genotypes: np.ndarray) -> None:
         """Store who failed in a generation, and why."""
