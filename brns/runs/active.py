@@ -13,7 +13,6 @@ from brns.runs import metadata, remaking
 from brns.runs.arrays import to_structured_array
 from brns.runs.record import TABLES, Record
 from brns.runs.rows import Row, Rows
-from brns.runs.seeds import copy_to_host
 from brns.runs.states import compact_estimator_state
 from brns.runs.store import Kind, Store
 from brns.search import NoveltySearch, SearchState, check_generation, derive_keys
@@ -104,8 +103,7 @@ class ActiveRun:
 
     def make_saved_founders(self) -> SavedGeneration:
         """Generation 0, of which the founders are the offspring."""
-        founders = make_initial_generation(copy_to_host(self.state.population))
-        return self._copy_as_saved_generation(0, founders)
+        return self._copy_as_saved_generation(make_initial_generation(self.state.population))
 
     def save_generation_and_progress(
         self, state: SearchState, generation: Generation
@@ -118,7 +116,7 @@ class ActiveRun:
         check_generation(self.search, number, generation)
         self._write_generation(state, generation, len(ids))
         self.record.store.write_rows([self.row])
-        return self._copy_as_saved_generation(number, generation)
+        return self._copy_as_saved_generation(generation)
 
     def checkpoint(self, state: SearchState) -> None:
         """Store the estimator's state, but for what it can count again, and have the disk confirm
@@ -152,9 +150,9 @@ class ActiveRun:
         session.ended, session.status, session.reason = metadata.format_time_now(), status, reason
         metadata.write_metadata(self.record.store, facts)
 
-    def _copy_as_saved_generation(self, number: int, generation: Generation) -> SavedGeneration:
+    def _copy_as_saved_generation(self, generation: Generation) -> SavedGeneration:
         copy = jax.tree.map(np.array, generation)  # not what the search goes on with
-        return SavedGeneration(self.record, number, copy, self.row)
+        return SavedGeneration(self.record, self.row.generation, copy, self.row)
 
     def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
         """Store a generation's facts, and work out its row."""
