@@ -49,11 +49,14 @@ class Worlds(threading.local):
             _close_environments(self.made)
             self.made.clear()
 
-    def get_or_make(self, i: int, make: Callable[[Any], Any]) -> Any:
-        """This thread's environment i."""
+    def get_or_make(self, i: int, vector: bool = False) -> Any:
+        """This thread's environment i; of a vector form the one with i worlds."""
         if i not in self.made:
             with evaluate_by_hand(self.maker):
-                made = make(self.maker)
+                if vector:
+                    made = make_and_check_vector_environment(self.maker, i)
+                else:
+                    made = make_single_environment(self.maker)
             if any(made is other for other in self.made.values()):
                 raise ValueError(
                     "make_env must make a new environment each time it is called; it gave the same "

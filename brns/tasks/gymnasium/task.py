@@ -32,7 +32,6 @@ from brns.tasks.gymnasium.environments import (
     call_observer,
     find_spec,
     get_spaces,
-    make_and_check_vector_environment,
     make_single_environment,
     reset_environment,
     step_environment,
@@ -203,7 +202,7 @@ class GymnasiumTask(eqx.Module):
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
         get = self._worlds.get_or_make  # once: a module is slow to give it
-        worlds = [get(i, make_single_environment) for i in range(n)]
+        worlds = [get(i) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
         for _ in self._iterate_steps_of_episodes(act, worlds, diaries, seed):
             pass
@@ -255,7 +254,7 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
-        worlds = self._get_environment_by_index_or_size(n)
+        worlds = self._worlds.get_or_make(n, vector=True)
         plain = isinstance(worlds.single_observation_space, spaces.Box)
         flat = make_flattener(worlds.single_observation_space, n if plain else 1)
 
@@ -299,15 +298,10 @@ class GymnasiumTask(eqx.Module):
                 break
         return [diary.make_episode(worlds.single_action_space) for diary in diaries]
 
-    def _get_environment_by_index_or_size(self, i: int) -> Any:
-        """This thread's environment i; of a vector form the one with i worlds."""
-        vector = partial(make_and_check_vector_environment, n=i)
-        return self._worlds.get_or_make(i, vector if self.vector else make_single_environment)
-
     def _get_spaces_of_one_world(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
         self._worlds.close_if_outdated(self.make_env)
-        env = self._get_environment_by_index_or_size(n if self.vector else 0)
+        env = self._worlds.get_or_make(n if self.vector else 0, self.vector)
         return get_spaces(env, self.vector)
 
     def _infer_behavior_space(self, observed: spaces.Space, acted: spaces.Space) -> Box:
