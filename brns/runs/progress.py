@@ -44,7 +44,8 @@ class Bar:
             disable=not (visible and seen),
             speed_estimate_period=math.inf,  # a generation may take minutes
         )
-        self.task = self.progress.add_task(title, total=total, rate="", summary=summary)
+        self.progress.add_task(title, total=total, rate="", summary=summary)
+        (self.task,) = self.progress.tasks
         self.cell: Any = None
         self.looked = 0.0
         self.logged = time.monotonic()
@@ -59,16 +60,15 @@ class Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        (task,) = self.progress.tasks
-        begun = task.total is not None
-        self.progress.update(self.task, visible=begun)
+        begun = self.task.total is not None
+        self.progress.update(self.task.id, visible=begun)
         self.progress.stop()
         if self.cell is not None:
             self.cell.update(self.progress)
 
     def update(self, **fields: Any) -> None:
         """Show what is known by now, such as `advance=1`."""
-        self.progress.update(self.task, **fields)
+        self.progress.update(self.task.id, **fields)
         if self.cell is not None and time.monotonic() > self.looked + SECONDS:
             self.cell.update(self.progress)
             self.looked = time.monotonic()
@@ -77,27 +77,25 @@ class Bar:
         """Show a generation of all seeds: mean coverage, what is new, and all solutions so far."""
         rows = [each.row for each in saved]
         total, number = saved[0].record.planned_generations, rows[0].generation
-        (task,) = self.progress.tasks
-        if not task.completed:  # speed is counted from the first on that came after compiling
-            self.progress.reset(self.task, total=total, completed=number)
+        if not self.task.completed:  # speed is counted from the first on that came after compiling
+            self.progress.reset(self.task.id, total=total, completed=number)
         covered = [row.coverage_evaluated for row in rows if row.coverage_evaluated is not None]
         coverage = f"coverage {sum(covered) / len(covered):.0%} (evaluated), " if covered else ""
         new = f"{sum(row.new for row in rows) / len(rows):.0%} new"
         summary = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
-        rate = "" if task.speed is None else f"{task.speed:.1f}/s"
+        rate = "" if self.task.speed is None else f"{self.task.speed:.1f}/s"
         self.update(completed=number, summary=summary, rate=rate)
         if number:
             self.log(f"generation {number} of {total}: {summary}")
 
     def log(self, text: str) -> None:
         """Log `text`, the speed and the time left, where the last line is half a minute old."""
-        (task,) = self.progress.tasks
         if (now := time.monotonic()) < self.logged + LOGGED_EVERY:
             return
         self.logged = now
-        if task.speed:
-            left = datetime.timedelta(seconds=task.time_remaining or 0)
-            text += f", {task.speed:.3g}/s, {left} left"
+        if self.task.speed:
+            left = datetime.timedelta(seconds=self.task.time_remaining or 0)
+            text += f", {self.task.speed:.3g}/s, {left} left"
         LOG.info("%s", text)
 
 
