@@ -253,12 +253,10 @@ class Batch:
     def __init__(self, size: int, space: Box):
         self.size, self.space, self.seconds = size, space, 0.0
         self.reasons: dict[int, str] = {}
-        self.columns = Evaluation(
-            np.zeros((size, space.dimension), np.float32),  # ty: ignore[invalid-argument-type]
-            np.zeros(size, np.float32),  # ty: ignore[invalid-argument-type]
-            np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
-            np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
-        )
+        descriptors = np.zeros((size, space.dimension), np.float32)
+        solved, failed = np.zeros((2, size), bool)
+        columns: Any = descriptors, np.zeros(size, np.float32), solved, failed
+        self.columns = Evaluation(*columns)
 
     def fill_rows(
         self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool
