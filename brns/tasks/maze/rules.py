@@ -77,8 +77,7 @@ class DeceptiveMaze(eqx.Module):
 
     def __post_init__(self):
         check_setting_types(self)
-        # jit hashes what is no array, and a record keeps it as it is: tuples and text serve both.
-        self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
+        # jit hashes what is no array, and a record keeps it as it is: text serves both.
         if isinstance(self.bitmap, np.ndarray):
             self.bitmap = tuple("".join(np.where(row, "#", ".")) for row in self.bitmap)
         elif self.bitmap is not None:
