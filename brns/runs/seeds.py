@@ -64,13 +64,9 @@ def compute_generations(
     batches: int,
 ) -> Generator[list[Step], None, None]:
     """The next `count` generations: each seed's state and generation, with arrays on the host."""
-
-    def step(state: SearchState, key: Key[Array, ""]) -> Step:
-        with search_is_evaluating():
-            return search.step(state, key)
-
+    step = search_is_evaluating()(search.step)
     runs = [_iterate_generations(step, *each) for each in zip(states, keys, strict=True)]
-    if not search.task.traceable and has_workers(search.task):
+    if has_workers(search.task):
         task: Any = search.task
         yield from _compute_generations_ahead(runs, count, AHEAD, task.close)
     elif not search.task.traceable:
