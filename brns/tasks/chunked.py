@@ -145,8 +145,7 @@ class Chunked(Wrapper):
                     )
                 return future
             if self.failures:
-                arguments = request, self.task, part, seed
-                return _call_as_future(lambda: worker.evaluate_and_time(*arguments))
+                return _call_as_future(worker.evaluate_and_time, request, self.task, part, seed)
             return _call_as_future(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
 
         if isinstance(self.executor, ProcessThreads):
@@ -326,11 +325,11 @@ def has_workers(task: Task) -> bool:
     return isinstance(task, Chunked) and task.executor is not None
 
 
-def _call_as_future(call: Callable[[], Any]) -> Future:
+def _call_as_future(call: Callable[..., Any], *arguments: Any) -> Future:
     """What the call gives, or its error, at once."""
     future = Future()
     try:
-        future.set_result(call())
+        future.set_result(call(*arguments))
     except Exception as error:
         future.set_exception(error)
     return future
