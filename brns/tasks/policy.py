@@ -89,7 +89,7 @@ class FeedForward(eqx.Module):
             `(actions, n)`.
         """
         if isinstance(layers[0][0], np.ndarray):
-            return act_on_host(layers, observations, self.squash_output)
+            return act_on_host(layers, np.asarray(observations).T, self.squash_output).T
         signal: Any = observations
         for depth, (weights, biases) in enumerate(layers, 1):
             products = (weights[:, i] * signal[i] for i in range(weights.shape[1]))
@@ -115,17 +115,17 @@ class FeedForward(eqx.Module):
         return self.act(self.layers(genotypes), observations.T).T
 
 
-def act_on_host(layers: Layers, observations: Any, squash_output: bool) -> np.ndarray:
-    """Actions in NumPy: in rows, or einsum adds in another order; without BLAS, whose sums depend
-    on its threads.
+def act_on_host(layers: Layers, rows: np.ndarray, squash_output: bool) -> np.ndarray:
+    """Actions of rows of observations in NumPy: in rows, or einsum adds in another order; without
+    BLAS, whose sums depend on its threads.
     """
-    rows = np.asarray(observations, float).T
+    rows = np.asarray(rows, float)
     for depth, (weights, biases) in enumerate(layers, 1):
         by_policy = np.ascontiguousarray(weights.transpose(2, 0, 1))
         rows = np.einsum("noi,ni->no", by_policy, np.ascontiguousarray(rows)) + biases.T
         if depth < len(layers) or squash_output:
             rows = np.tanh(rows)
-    return rows.T
+    return rows
 
 
 def make_or_check_policy(

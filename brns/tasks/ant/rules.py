@@ -184,7 +184,7 @@ class AntMaze(eqx.Module):
         world = physics.shared(self.arena, self.integrator, threads or physics.count_threads())
         state = np.tile(world.start, (n, 1))
         path[0] = read_position(state)
-        layers, alive = POLICY.layers(genotypes.astype(float)), np.arange(n)
+        layers, alive = POLICY.layers(genotypes), np.arange(n)
         note(state)
         for t in range(1, self.steps + 1):
             if not alive.size:

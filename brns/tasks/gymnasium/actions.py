@@ -71,7 +71,7 @@ def make_actor(
     make_or_check_policy(policy, inputs, _count_outputs(space))
     layers, squashed = policy.layers(genotypes), policy.squash_output
     choose = _make_chooser(space, squashed)
-    return lambda rows: choose(act_on_host(layers, rows.T, squashed).T)
+    return lambda rows: choose(act_on_host(layers, rows, squashed))
 
 
 def check_policy_takes(
