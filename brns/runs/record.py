@@ -194,9 +194,7 @@ class Record:
     def task_settings(self) -> dict[str, Any]:
         """The task's description; of one that was evaluated in chunks, that of the task itself."""
         task = self.experiment["task"]
-        while task["name"] == "Chunked":
-            task = task["task"]
-        return task
+        return task["task"] if task["name"] == "Chunked" else task
 
     def find_different_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """The settings in which a search differs from the one that made the run: name to both.
