@@ -121,10 +121,8 @@ class Joined(eqx.Module):
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
         """Those of the parts, end to end, unknown where one is; see `Waypoints.bounds`."""
         unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
-        each = []
-        for part in self.parts:
-            bounds: Any = getattr(part, "bounds", None)
-            each.append(bounds(observations, actions) if bounds else unknown)
+        functions = [getattr(part, "bounds", lambda *_: unknown) for part in self.parts]
+        each = [bounds(observations, actions) for bounds in functions]
         return Bounds(*map(np.concatenate, zip(*each, strict=True)))
 
 
