@@ -187,10 +187,8 @@ class Store:
         try:
             with open(self.path / "lock", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # never locked
-            pass
+        except OSError as error:  # any other says that it was never locked
+            return isinstance(error, BlockingIOError)
         return False
 
     def get_file_path(self, kind: Kind, number: int) -> Path:
