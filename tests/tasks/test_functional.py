@@ -283,6 +283,30 @@ def test_each_integer_action_is_as_likely_as_the_next():
     assert_allclose(np.bincount(actions[:, 0] + 1) / 4001, 0.25, atol=1e-3)
 
 
+class Dazzled(Corridor):
+    """Sees this number after its first step, with which an episode ends or not; each step gives 1.
+    Its action is one of three.
+    """
+
+    action_size, num_values = 3, (3,)
+
+    def __init__(self, seen, done):
+        self.seen, self.done = seen, done
+
+    def step(self, state, action):
+        obs = {"x": jnp.float32(self.seen), "old": state.obs["old"]}
+        return state._replace(obs=obs, reward=jnp.float32(1), done=jnp.float32(self.done))
+
+
+@pytest.mark.parametrize(
+    ("seen", "done", "fitness"), [(0, False, 3), (np.nan, False, np.nan), (np.nan, True, 1)]
+)
+def test_an_action_that_follows_from_nan_makes_the_fitness_nan(seen, done, fitness):
+    task = JaxEnvironmentTask(Dazzled(seen, done), 3, SPACE, describe=lambda e: jnp.zeros(2))
+    evaluation = task.evaluate(task.genotype_space.uniform(KEY, 4), KEY)
+    assert_array_equal(evaluation.fitness, fitness)
+
+
 def two(**settings):
     """A space of two actions."""
     return SimpleNamespace(shape=(2,), dtype=jnp.float32, **settings)

@@ -415,6 +415,7 @@ OWN = type("Mission", (spaces.Space,), {"sample": lambda space, *_: "go"})
         (spaces.MultiDiscrete([2, 2]), np.array([2, 0]), None, "observation_space, MultiDiscrete"),
         (spaces.MultiDiscrete([2, 2]), np.array([-1, 0]), None, "observation_space, MultiDiscrete"),
         (LINE, np.array([np.nan]), None, "an observation has NaN"),
+        (spaces.Box(-1, 1, (2,)), np.full(2, np.inf), None, "NaN or infinite numbers"),
         (spaces.Sequence(LINE), (), None, r"TransformObservation\(env"),
         (OLD(), None, None, r"observation_space .* got MultiBinary\(3\) of `gym`\..*shimmy"),
     ],

@@ -64,25 +64,26 @@ def default_policy(observed: spaces.Space, acted: spaces.Space) -> FeedForward:
 
 def make_actor(
     space: spaces.Space, policy: FeedForward | Policy, inputs: int, genotypes: np.ndarray
-) -> Callable[[np.ndarray], Any]:
-    """From rows of observations to actions."""
+) -> Callable[[np.ndarray, Any], Any]:
+    """From rows of observations, and which of them live, to actions."""
     if not isinstance(policy, FeedForward):
-        return policy.actor(genotypes)
+        act = policy.actor(genotypes)
+        return lambda rows, living: act(rows)
     make_or_check_policy(policy, inputs, _count_outputs(space))
     layers, squashed = policy.layers(genotypes), policy.squash_output
     choose = _make_chooser(space, squashed)
-    return lambda rows: choose(act_on_host(layers, rows, squashed))
 
+    def choose_actions(rows: Float[np.ndarray, "n o"], living: Any) -> np.ndarray:
+        outputs = act_on_host(layers, rows, squashed)
+        if np.any(np.isnan(outputs), axis=1)[living].any():  # of which all would act alike
+            raise ValueError(
+                "an observation has NaN or infinite numbers, of which a FeedForward makes no "
+                "action: let make_env replace them, as by gymnasium.wrappers.TransformObservation, "
+                "or give a policy of your own"
+            )
+        return choose(outputs)
 
-def check_policy_takes(
-    policy: FeedForward | Policy, rows: Float[np.ndarray, "n o"], living: Any
-) -> None:
-    """Refuse NaN in living rows: a network makes NaN of it, and of that everybody's same action."""
-    if isinstance(policy, FeedForward) and np.any(np.isnan(rows), axis=1)[living].any():
-        raise ValueError(
-            "an observation has NaN, of which a FeedForward makes no action: let make_env replace "
-            "it, as by gymnasium.wrappers.TransformObservation, or give a policy of your own"
-        )
+    return choose_actions
 
 
 def _make_chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:

@@ -23,7 +23,6 @@ from brns.settings.outdated import evaluate_by_hand
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import (
     Policy,
-    check_policy_takes,
     default_policy,
     make_actor,
 )
@@ -198,7 +197,7 @@ class GymnasiumTask(eqx.Module):
         env.close()
 
     def _run_environments_in_lockstep(
-        self, act: Callable[[np.ndarray], Any], n: int, seed: int
+        self, act: Callable[[np.ndarray, Any], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
         get = self._worlds.get_or_make  # once: a module is slow to give it
@@ -209,7 +208,11 @@ class GymnasiumTask(eqx.Module):
         return [diary.make_episode(worlds[0].action_space) for diary in diaries]
 
     def _iterate_steps_of_episodes(
-        self, act: Callable[[np.ndarray], Any], worlds: list[Any], diaries: list[Diary], seed: int
+        self,
+        act: Callable[[np.ndarray, Any], Any],
+        worlds: list[Any],
+        diaries: list[Diary],
+        seed: int,
     ) -> Iterator[None]:
         """Write an episode in each diary; stops at the start and after each step."""
         observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
@@ -225,8 +228,7 @@ class GymnasiumTask(eqx.Module):
         living = list(range(n))
         yield
         for _ in range(self.steps):
-            check_policy_takes(self.policy, rows, living)
-            actions = act(rows)
+            actions = act(rows, living)
             # Python's integers: comparing NumPy's takes longer than many a step.
             actions = np.asarray(actions).tolist() if discrete else [*iterate(batch, actions)]
             rows = rows.copy()  # a policy may remember those before
@@ -251,7 +253,7 @@ class GymnasiumTask(eqx.Module):
                 break
 
     def _run_vector_environment(
-        self, act: Callable[[np.ndarray], Any], n: int, seed: int
+        self, act: Callable[[np.ndarray, Any], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
         worlds = self._worlds.get_or_make(n, vector=True)
@@ -281,8 +283,7 @@ class GymnasiumTask(eqx.Module):
                 "in a wrapper, or give a make_env that makes a single environment"
             )
         for _ in range(self.steps):
-            check_policy_takes(self.policy, rows, living)
-            action = act(rows.copy())
+            action = act(rows.copy(), living)
             actions = list(iterate(worlds.action_space, deepcopy(action)))
             observation, reward, terminated, truncated, info = step_environment(worlds, action)
             rows = record_and_flatten_observation(observation, info)
