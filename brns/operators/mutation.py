@@ -126,8 +126,7 @@ class IsoLineDD(eqx.Module):
         mate = draw_partners(key_other, n)
         iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
         line = self.sigma_line * (genotypes[mate] - genotypes) * jax.random.normal(key_line, (n, 1))
-        mutants = jnp.clip(genotypes + iso + line, box.low, box.high)
-        return mutants, mate if n > 1 else jnp.full(1, -1)
+        return jnp.clip(genotypes + iso + line, box.low, box.high), mate
 
 
 class Crossover(eqx.Module):
@@ -168,7 +167,7 @@ class Crossover(eqx.Module):
         mate = draw_partners(key_other, n)
         crossed = jnp.where(taken, genotypes[mate], genotypes)
         mutate = PolynomialMutation(rate=min(self.mutated / p, 1.0))
-        return mutate(key_mutate, crossed, box), mate if n > 1 else jnp.full(1, -1)
+        return mutate(key_mutate, crossed, box), mate
 
 
 class DifferentialEvolution(eqx.Module):
@@ -208,13 +207,13 @@ class DifferentialEvolution(eqx.Module):
         moved = jnp.clip(genotypes[mate] + step, box.low, box.high)
         rate = p ** -jax.random.uniform(key_rate, (n, 1))
         taken = jax.random.bernoulli(key_which, rate, (n, p))
-        return jnp.where(taken, moved, genotypes), mate if n > 1 else jnp.full(1, -1)
+        return jnp.where(taken, moved, genotypes), mate
 
 
 def draw_partners(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
-    """For each row of a batch of n another one, drawn uniformly; in a batch of one itself."""
+    """For each row of a batch of n another one, drawn uniformly; -1, itself, in a batch of one."""
     further = jax.random.randint(key, (n,), 1, max(n, 2))
-    return (jnp.arange(n) + further) % n
+    return (jnp.arange(n) + further) % n if n > 1 else jnp.full(1, -1)
 
 
 class MixedMutation(eqx.Module):
