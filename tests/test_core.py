@@ -30,15 +30,10 @@ def test_uniform_points_fill_the_box():
 class Wider(Wrapper):
     """A task of the user's with a box that is computed of another."""
 
-    traceable = True
-
     @property
     def behavior_space(self):
         box = self.task.behavior_space
         return Box(box.low - 1, box.high + 1)
-
-    def evaluate(self, genotypes, key):
-        return self.task.evaluate(genotypes, key)
 
 
 def test_a_box_is_known_where_jax_compiles():

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int
 
 from brns.checks.parts import explain_compile_errors
-from brns.core import Box, Evaluation, Population, Task
+from brns.core import Box, Population, Task
 from brns.experiments import make_search
 from brns.settings.parts import check_name, parts
 from brns.tasks.arm import PlanarArm
@@ -126,17 +126,10 @@ class WidenedBehaviorSpace(Wrapper):
     """the box's width over that of the task's own, in every dimension, about the same middle"""
 
     @property
-    def traceable(self) -> bool:
-        return self.task.traceable
-
-    @property
     def behavior_space(self) -> Box:
         box = self.task.behavior_space
         middle, half = (box.high + box.low) / 2, self.factor * (box.high - box.low) / 2
         return Box(middle - half, middle + half)
-
-    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        return self.task.evaluate(genotypes, key)
 
 
 _MAZE = World("maze", "deceptive maze", "tune", DeceptiveMaze, 100, 100, _HARD)

@@ -14,7 +14,7 @@ INDIVIDUALS = PartitionSpec("individuals")
 
 
 class Wrapper(eqx.Module):
-    """What evaluates another task, with that task's spaces."""
+    """A task that is another one, but for what a class of its own changes."""
 
     task: Task
     """what is evaluated"""
@@ -29,6 +29,13 @@ class Wrapper(eqx.Module):
     @property
     def behavior_space(self) -> Box:
         return self.task.behavior_space
+
+    @property
+    def traceable(self) -> bool:
+        return self.task.traceable
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        return self.task.evaluate(genotypes, key)
 
 
 class Sharded(Wrapper):
@@ -49,8 +56,6 @@ class Sharded(Wrapper):
 
     mesh: Mesh = eqx.field(static=True)
     """the devices"""
-
-    traceable = True
 
     def __init__(self, task: Task, devices: int | None = None):
         many = jax.device_count() if devices is None else devices
