@@ -63,9 +63,6 @@ class SearchStep:
         self.state = self.search.init(self.key)
         self()  # compiles
 
-    def make_next_inputs(self) -> None:
-        """The state of the generation before is all that it needs."""
-
     def __call__(self) -> None:
         self.state, _ = jax.block_until_ready(self.search.step(self.state, self.key))
 

@@ -82,31 +82,23 @@ class Selection:
 
     def __init__(self, n: int):
         objectives = jax.random.uniform(jax.random.key(0), (2, 2 * n))
-        self.union = Generation.from_descriptors(np.zeros((2 * n, 2)), 1).offspring._replace(
+        self.state = Generation.from_descriptors(np.zeros((2 * n, 2)), 1).offspring._replace(
             novelty=objectives[0], fitness=objectives[1]
         )
-        self.select = jax.jit(lambda union: NSGA2()(union, n))
-
-    def make_next_inputs(self) -> None:
-        """The same union again."""
+        self.given = ()
+        self.step = jax.jit(lambda union: NSGA2()(union, n))
 
     def __call__(self) -> None:
-        jax.block_until_ready(self.select(self.union))
+        jax.block_until_ready(self.step(self.state))
 
 
-def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> tuple[Any, float]:
-    """What is timed of an estimator, and its megabytes, where an archive has so many entries."""
-    call = NoveltyStep(estimator, d, 2 * n, entries, ready=False)
-    return call, megabytes(call.step, call.state, *call.given)
+def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> NoveltyStep:
+    """What is timed of an estimator, where an archive has so many entries."""
+    return NoveltyStep(estimator, d, 2 * n, entries, ready=False)
 
 
-def selection(n: int) -> tuple[Any, float]:
-    call = Selection(n)
-    return call, megabytes(call.select, call.union)
-
-
-def megabytes(function: Any, *arguments: Any) -> float:
-    used = function.lower(*arguments).compile().memory_analysis()
+def megabytes(call: NoveltyStep | Selection) -> float:
+    used: Any = call.step.lower(call.state, *call.given).compile().memory_analysis()
     both = used.argument_size_in_bytes + used.output_size_in_bytes - used.alias_size_in_bytes
     return (both + used.temp_size_in_bytes) / 1e6
 
@@ -115,13 +107,14 @@ def grown(
     grows: str,
     method: str,
     sizes: tuple[int, ...],
-    made: Callable[[int], tuple[Any, float]],
+    make: Callable[[int], NoveltyStep | Selection],
     limit: float,
 ) -> Iterator[Point]:
     """The points of one line, from the smallest; those that would take too long have no time."""
     known: list[tuple[int, float]] = []
     for size in sizes:
-        call, memory = made(size)
+        call = make(size)
+        memory = megabytes(call)
         seconds = math.nan
         if not known or predicted(known, size) < limit:
             measure_cpu_and_wall_milliseconds(call, min_seconds=0)  # compiles
@@ -151,14 +144,14 @@ def power(known: list[tuple[int, float]]) -> float | None:
 def measured(limit: float) -> Iterator[Point]:
     for name, estimator in estimators(100_000).items():
         yield from grown("N", name, SIZES, lambda n, e=estimator: novelty(e, 2, n, 100_000), limit)
-    yield from grown("N", "NSGA-II", SIZES, selection, limit)
+    yield from grown("N", "NSGA-II", SIZES, Selection, limit)
     for name, estimator in estimators().items():
         yield from grown(
             "d", name, DIMENSIONS, lambda d, e=estimator: novelty(e, d, 100, 10_000), limit
         )
     for d in (2, 32):
 
-        def archive(n: int, d: int = d) -> tuple[Any, float]:
+        def archive(n: int, d: int = d) -> NoveltyStep:
             return novelty(ArchiveKNN(capacity=n), d, 100, n)
 
         yield from grown("entries", f"archive k-NN, d = {d}", ENTRIES, archive, limit)

@@ -165,9 +165,6 @@ class Exact:
     def __init__(self, search: Callable[..., np.ndarray], references: np.ndarray, individuals: int):
         self.search, self.references, self.individuals = search, references, individuals
 
-    def make_next_inputs(self) -> None:
-        """The same rows again."""
-
     def __call__(self) -> None:
         self.search(self.references, self.individuals, K)
 
