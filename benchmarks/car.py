@@ -15,31 +15,25 @@ docs/reproduction.md includes it.
 import numpy as np
 from pages import make_parser, write_page
 
-from brns import (
-    ArchiveKNN,
-    BehaviorRecognition,
-    ExactRecognition,
-    MountainCar,
-    NoveltyEstimator,
-    NoveltySearch,
-    PopulationKNN,
-)
+import brns
 from brns.comparison.markdown import format_command_and_provenance, format_table
 from brns.comparison.measure import run_method
 from brns.comparison.worlds import world
 from brns.experiments import make_paper_brns
 
 ESTIMATORS = {
-    "archive k-NN": ArchiveKNN(k=15, additions=6, capacity=10000),
-    "population k-NN": PopulationKNN(k=15),
-    "exact recognition": ExactRecognition(),
+    "archive k-NN": brns.ArchiveKNN(k=15, additions=6, capacity=10000),
+    "population k-NN": brns.PopulationKNN(k=15),
+    "exact recognition": brns.ExactRecognition(),
     "BR-NS, paper's settings": make_paper_brns(),
-    "BR-NS, default": BehaviorRecognition(),
-    "the default, learning rate 3e-3": BehaviorRecognition(learning_rate=3e-3),
-    "the default, 10 epochs": BehaviorRecognition(epochs=10),
-    "the default, He's weights": BehaviorRecognition(initialisation="he"),
-    "the default, He's weights and small biases": BehaviorRecognition(initialisation="he-biased"),
-    "the same, learning rate 3e-3": BehaviorRecognition(
+    "BR-NS, default": brns.BehaviorRecognition(),
+    "the default, learning rate 3e-3": brns.BehaviorRecognition(learning_rate=3e-3),
+    "the default, 10 epochs": brns.BehaviorRecognition(epochs=10),
+    "the default, He's weights": brns.BehaviorRecognition(initialisation="he"),
+    "the default, He's weights and small biases": brns.BehaviorRecognition(
+        initialisation="he-biased"
+    ),
+    "the same, learning rate 3e-3": brns.BehaviorRecognition(
         initialisation="he-biased", learning_rate=3e-3
     ),
 }
@@ -58,10 +52,10 @@ def main() -> None:
 
 
 def found(
-    estimator: NoveltyEstimator, n: int, generations: int, seeds: int
+    estimator: brns.NoveltyEstimator, n: int, generations: int, seeds: int
 ) -> tuple[str, str, str]:
     """What a search of so many individuals found: tops, the first one's generation, cells."""
-    search = NoveltySearch(MountainCar(), estimator, population_size=n, offspring_size=n)
+    search = brns.NoveltySearch(brns.MountainCar(), estimator, population_size=n, offspring_size=n)
     there = world("car")._replace(generations=generations)
     facts = run_method(search, there, list(range(seeds)))
     middle, covered = np.median(np.nan_to_num(facts.first_solved, nan=np.inf)), facts.covered[:, -1]

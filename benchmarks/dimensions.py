@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from pages import make_parser, mark_differences, write_page
+from pages import format_spread, make_parser, mark_differences, write_page
 
 import brns
 from brns.comparison.markdown import format_table
@@ -175,11 +175,6 @@ def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def spread(values: np.ndarray) -> str:
-    deviation = f" ± {100 * values.std(ddof=1):.1f}" if len(values) > 1 else ""
-    return f"{100 * values.mean():.1f}{deviation}"
-
-
 def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
     """The table of a column: worlds by methods."""
     values = {}
@@ -195,7 +190,7 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
         line = [name, WORLDS[name].split]
         for method in METHODS:
             mark = marks.get((name, method), "")
-            line.append(f"{mark}{spread(values[name, method])}{mark}")
+            line.append(f"{mark}{format_spread(values[name, method], 100)}{mark}")
         lines.append(line)
     return format_table(lines)
 

@@ -21,26 +21,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from pages import make_parser, write_page
 
-from brns import (
-    NSGA2,
-    ArchiveKNN,
-    BehaviorRecognition,
-    ExactRecognition,
-    PopulationKNN,
-    VisitCounts,
-)
+import brns
 from brns.comparison.markdown import format_command_and_provenance, format_table
-from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
+from brns.pictures import style
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.pictures.records import choose_looks
-from brns.pictures.style import (
-    add_legend_below,
-    make_line_style,
-    save,
-    use_figure_style,
-    use_plain_tick_labels,
-)
 from brns.runs.files import write_bytes
 
 SIZES = (100, 1000, 10_000, 100_000)
@@ -56,13 +42,13 @@ COMMAND_LINE = {
 SHORTEST = 0.002  # seconds, from which on a time shows how a cost grows
 
 
-def estimators(entries: int = 10_000) -> dict[str, NoveltyEstimator]:
+def estimators(entries: int = 10_000) -> dict[str, brns.NoveltyEstimator]:
     return {
-        "BR-NS": BehaviorRecognition(),
-        "visit counts": VisitCounts(),
-        "exact recognition": ExactRecognition(),
-        "population k-NN": PopulationKNN(),
-        f"archive k-NN, {entries:,} entries": ArchiveKNN(capacity=entries),
+        "BR-NS": brns.BehaviorRecognition(),
+        "visit counts": brns.VisitCounts(),
+        "exact recognition": brns.ExactRecognition(),
+        "population k-NN": brns.PopulationKNN(),
+        f"archive k-NN, {entries:,} entries": brns.ArchiveKNN(capacity=entries),
     }
 
 
@@ -82,17 +68,17 @@ class Selection:
 
     def __init__(self, n: int):
         objectives = jax.random.uniform(jax.random.key(0), (2, 2 * n))
-        self.state = Generation.from_descriptors(np.zeros((2 * n, 2)), 1).offspring._replace(
+        self.state = brns.Generation.from_descriptors(np.zeros((2 * n, 2)), 1).offspring._replace(
             novelty=objectives[0], fitness=objectives[1]
         )
         self.given = ()
-        self.step = jax.jit(lambda union: NSGA2()(union, n))
+        self.step = jax.jit(lambda union: brns.NSGA2()(union, n))
 
     def __call__(self) -> None:
         jax.block_until_ready(self.step(self.state))
 
 
-def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> NoveltyStep:
+def novelty(estimator: brns.NoveltyEstimator, d: int, n: int, entries: int) -> NoveltyStep:
     """What is timed of an estimator, where an archive has so many entries."""
     return NoveltyStep(estimator, d, 2 * n, entries, ready=False)
 
@@ -152,7 +138,7 @@ def measured(limit: float) -> Iterator[Point]:
     for d in (2, 32):
 
         def archive(n: int, d: int = d) -> NoveltyStep:
-            return novelty(ArchiveKNN(capacity=n), d, 100, n)
+            return novelty(brns.ArchiveKNN(capacity=n), d, 100, n)
 
         yield from grown("entries", f"archive k-NN, d = {d}", ENTRIES, archive, limit)
 
@@ -170,7 +156,7 @@ def main() -> None:
     ]
     write_bytes(asked.out.with_name(f"{asked.out.name}.csv"), format_csv(rows).encode())
     write_page(asked.out.with_name(f"{asked.out.name}.md"), *page(points, asked.out))
-    save(picture(points), asked.out.with_name(f"{asked.out.name}.png"))
+    style.save(picture(points), asked.out.with_name(f"{asked.out.name}.png"))
 
 
 TITLES = {
@@ -237,7 +223,7 @@ def color_name(method: str) -> str:
 
 def picture(points: list[Point]) -> Figure:
     """Above time, below memory; a column for what grows."""
-    with use_figure_style():
+    with style.use_figure_style():
         figure = Figure(figsize=(11.5, 6.4), layout="constrained")
         axes = figure.subplots(2, len(TITLES), sharex="col")
         looks = choose_looks({color_name(point.method) for point in points})
@@ -246,7 +232,7 @@ def picture(points: list[Point]) -> Figure:
             for method in dict.fromkeys(point.method for point in mine):
                 line = [point for point in mine if point.method == method]
                 sizes = [point.size for point in line]
-                look: dict[str, Any] = make_line_style(looks[color_name(method)]) | {
+                look: dict[str, Any] = style.make_line_style(looks[color_name(method)]) | {
                     "label": method
                 }
                 look["lw"] = 0.8 if method.endswith("d = 32") else 1.6
@@ -256,11 +242,11 @@ def picture(points: list[Point]) -> Figure:
             axes[1, column].set_xlabel(grows)
             for row in (0, 1):
                 axes[row, column].set(xscale="log", yscale="log")
-                use_plain_tick_labels(axes[row, column].xaxis)
-                use_plain_tick_labels(axes[row, column].yaxis)
+                style.use_plain_tick_labels(axes[row, column].xaxis)
+                style.use_plain_tick_labels(axes[row, column].yaxis)
         axes[0, 0].set_ylabel("ms of CPU a generation")
         axes[1, 0].set_ylabel("MB")
-        add_legend_below(figure)
+        style.add_legend_below(figure)
     return figure
 
 

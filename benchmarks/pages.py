@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from brns.metrics.significance import Values, compare_paired, correct_differences_by_holm
 from brns.runs.files import write_bytes
 
@@ -23,6 +25,12 @@ def make_parser(text: str | None, out: str, **defaults: float | str) -> argparse
 def write_page(path: Path, *blocks: str) -> None:
     """Write blocks of Markdown, with an empty line between two."""
     write_bytes(path, ("\n\n".join(blocks) + "\n").encode())
+
+
+def format_spread(values: np.ndarray, times: float = 1.0) -> str:
+    """So many times the mean of numbers and, of several, their standard deviation."""
+    deviation = f" ± {times * values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{times * values.mean():.1f}{deviation}"
 
 
 def mark_differences(

@@ -22,37 +22,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
-from pages import make_parser, write_page
+from pages import format_spread, make_parser, write_page
 from ribs.archives import k_means_centroids
 
-from brns import (
-    ArchiveKNN,
-    Box,
-    Crossover,
-    DifferentialEvolution,
-    Evaluation,
-    ExactRecognition,
-    IsoLineDD,
-    LinearProjection,
-    MixedMutation,
-    NoveltySearch,
-    VisitCounts,
-)
+import brns
 from brns.comparison import peers
 from brns.comparison.markdown import format_table
 from brns.comparison.worlds import Cells, world
 from brns.core import Population
 from brns.jit import deterministic_jit
-from brns.operators.founders import GivenFounders, UniformFounders
-from brns.operators.mutation import PolynomialMutation
+from brns.pictures import style
 from brns.pictures.records import choose_looks
-from brns.pictures.style import (
-    add_legend_below,
-    make_line_style,
-    save,
-    use_figure_style,
-    use_plain_tick_labels,
-)
 from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, format_provenance
 from brns.tasks.projection import BOUND, CENTER
@@ -62,26 +42,26 @@ STEP = 100  # generations between two points of a curve
 TURNS = 5
 CENTROIDS, SAMPLES = 10_000, 50_000
 TOLD = (216_000, 540_000, 1_080_000, 2_160_000, 5_400_000)
-DIFFERENTIAL = MixedMutation(
+DIFFERENTIAL = brns.MixedMutation(
     (
-        DifferentialEvolution(),
-        IsoLineDD(sigma_iso=0.0),
-        IsoLineDD(sigma_iso=0.0, sigma_line=0.5),
-        Crossover(mutated=0.0),
-        Crossover(points=2, mutated=0.0),
+        brns.DifferentialEvolution(),
+        brns.IsoLineDD(sigma_iso=0.0),
+        brns.IsoLineDD(sigma_iso=0.0, sigma_line=0.5),
+        brns.Crossover(mutated=0.0),
+        brns.Crossover(points=2, mutated=0.0),
     )
 )
 """its steps are as long as parents differ"""
 METHODS = {
-    "counts, mixed": (VisitCounts(), MixedMutation()),
+    "counts, mixed": (brns.VisitCounts(), brns.MixedMutation()),
     "counts, mixed without crossover": (
-        VisitCounts(),
-        MixedMutation(MixedMutation().operators[:4]),
+        brns.VisitCounts(),
+        brns.MixedMutation(brns.MixedMutation().operators[:4]),
     ),
-    "counts, differential mixture": (VisitCounts(), DIFFERENTIAL),
-    "counts, polynomial": (VisitCounts(), PolynomialMutation()),
-    "exact, mixed": (ExactRecognition(), MixedMutation()),
-    "archive, mixed": (ArchiveKNN(), MixedMutation()),
+    "counts, differential mixture": (brns.VisitCounts(), DIFFERENTIAL),
+    "counts, polynomial": (brns.VisitCounts(), brns.PolynomialMutation()),
+    "exact, mixed": (brns.ExactRecognition(), brns.MixedMutation()),
+    "archive, mixed": (brns.ArchiveKNN(), brns.MixedMutation()),
 }
 PEERS = {
     "pyribs, novelty search": peers.NoveltyCMA(sigma=0.5, threshold=0.037),
@@ -141,7 +121,7 @@ COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds 
 With `--seeds 0` it writes this page of what is there."""
 
 
-class Reaching(LinearProjection):
+class Reaching(brns.LinearProjection):
     """Genes with another bound: at `BOUND` they are never folded; a box that is wider than the
     reach of the sums has more to search.
     """
@@ -149,14 +129,14 @@ class Reaching(LinearProjection):
     furthest: float = 2 * BOUND
 
     @property
-    def genotype_space(self) -> Box:
-        return Box(np.full(self.genes, -self.furthest), np.full(self.genes, self.furthest))
+    def genotype_space(self) -> brns.Box:
+        return brns.Box(np.full(self.genes, -self.furthest), np.full(self.genes, self.furthest))
 
 
 class Shuffled(Reaching):
     """A measure's genes are no neighbours: two-point crossover cannot keep them together."""
 
-    def evaluate(self, genotypes: jax.Array, key: jax.Array) -> Evaluation:
+    def evaluate(self, genotypes: jax.Array, key: jax.Array) -> brns.Evaluation:
         order = np.random.default_rng(0).permutation(self.genes)
         return super().evaluate(genotypes[:, order], key)
 
@@ -173,7 +153,7 @@ class Nearest(NamedTuple):
 
 
 @functools.cache
-def cells_of(task: LinearProjection) -> Cells | Nearest:
+def cells_of(task: brns.LinearProjection) -> Cells | Nearest:
     """The cells by which coverage is counted."""
     if task.measures == 2:
         return world("projection").cells
@@ -183,12 +163,12 @@ def cells_of(task: LinearProjection) -> Cells | Nearest:
     return Nearest(jnp.asarray(centroids, jnp.float32))
 
 
-ZEROS = GivenFounders(np.zeros((INDIVIDUALS, LinearProjection().genes)))
+ZEROS = brns.GivenFounders(np.zeros((INDIVIDUALS, brns.LinearProjection().genes)))
 TERMS = {
-    "folded": (LinearProjection(), ZEROS),
-    "bounded": (Reaching(furthest=BOUND), UniformFounders()),
+    "folded": (brns.LinearProjection(), ZEROS),
+    "bounded": (Reaching(furthest=BOUND), brns.UniformFounders()),
 }
-TERMS |= {f"{d} measures": (LinearProjection(measures=d), ZEROS) for d in (10, 20, 50)}
+TERMS |= {f"{d} measures": (brns.LinearProjection(measures=d), ZEROS) for d in (10, 20, 50)}
 TERMS |= {"folded, shuffled": (Shuffled(), ZEROS)}
 TERMS |= {f"{d} measures, shuffled": (Shuffled(measures=d), ZEROS) for d in (10, 20, 50)}
 TERMS |= {f"box of {x:g}, shuffled": (Shuffled(furthest=x), ZEROS) for x in (51.2, 512.0)}
@@ -210,7 +190,9 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
     """The cells that a search of ours visited, every `STEP` generations."""
     (task, founders), (estimator, mutate) = TERMS[terms], METHODS[method]
     cells = cells_of(task)
-    search = NoveltySearch(task, estimator, INDIVIDUALS, INDIVIDUALS, mutate, founders=founders)
+    search = brns.NoveltySearch(
+        task, estimator, INDIVIDUALS, INDIVIDUALS, mutate, founders=founders
+    )
     key = jax.random.key(seed)
     state = search.init(key)
     visited = cells.find_visited_cells(state.population)
@@ -221,7 +203,7 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
 
 def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
     """The cells that a pyribs method visited, every `STEP` generations, with unbounded genes."""
-    task, cells = LinearProjection(), world("projection").cells
+    task, cells = brns.LinearProjection(), world("projection").cells
     # Within +-5.12; pyribs' example has 0 where fitness is from 0 to 100.
     worst = -task.genes * (BOUND + CENTER) ** 2
     ranges, dims = ((cells.low[0], cells.high[0]),) * 2, (cells.side,) * 2
@@ -291,7 +273,7 @@ def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Pa
             length = min(len(run["covered"]) for run in runs)
             curves = np.array([run["covered"][:length] for run in runs])
             at = [n // INDIVIDUALS // STEP - 1 for n in TOLD]
-            cells = [told(curves[:, i]) if i < length else "" for i in at]
+            cells = [format_spread(curves[:, i]) if i < length else "" for i in at]
             by = sorted({number_of(run["made"]) for run in runs})
             rows.append([method, *cells, str(len(runs)), ", ".join(map(str, by))])
         rows += [
@@ -305,14 +287,9 @@ def page(found: dict[str, dict[str, list[dict]]], measured: dict | None, out: Pa
     return [*blocks, "## Made by", "\n".join(lines), COMMAND]
 
 
-def told(values: np.ndarray) -> str:
-    deviation = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{deviation}"
-
-
 def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
     looks = choose_looks([*METHODS, EARLIER, *PEERS])
-    with use_figure_style():
+    with style.use_figure_style():
         columns = math.ceil(len(found) / 2)
         figure = Figure(figsize=(4 * columns, 7), layout="constrained")
         panels = figure.subplots(2, columns, squeeze=False).ravel()
@@ -320,15 +297,18 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
             axes.remove()
         for axes, (terms, methods) in zip(panels, found.items(), strict=False):
             for method, runs in methods.items():
-                style: dict[str, Any] = make_line_style(looks[method]) | {"lw": 1, "marker": ""}
+                look: dict[str, Any] = style.make_line_style(looks[method]) | {
+                    "lw": 1,
+                    "marker": "",
+                }
                 for run in runs:
                     evaluations = INDIVIDUALS * STEP * (1 + np.arange(len(run["covered"])))
                     label = method if run is runs[0] else None
-                    axes.plot(evaluations, run["covered"], label=label, **style)
+                    axes.plot(evaluations, run["covered"], label=label, **look)
             axes.set(xscale="log", xlabel="evaluations", ylabel="% of the cells")
             axes.set(title=terms, ylim=(0, 101))
-            use_plain_tick_labels(axes.xaxis)
-        add_legend_below(figure)
+            style.use_plain_tick_labels(axes.xaxis)
+        style.add_legend_below(figure)
     return figure
 
 
@@ -360,7 +340,7 @@ def main() -> None:
                 runs.setdefault(terms, {})[method] = contents
     measured = json.loads(timing.read_bytes()) if timing.exists() else None
     write_page(asked.out.with_name(f"{asked.out.name}.md"), *page(runs, measured, asked.out))
-    save(picture(runs), asked.out.with_name(f"{asked.out.name}.png"))
+    style.save(picture(runs), asked.out.with_name(f"{asked.out.name}.png"))
 
 
 if __name__ == "__main__":
