@@ -50,14 +50,9 @@ from brns.core import (
     Population,
     Selection,
     Task,
+    failures,
 )
 from brns.core.evaluation import as_evaluation, check_shape
-from brns.core.failures import (
-    copy_parents_where_failed,
-    lower_failed_scores_to_least,
-    replace_failed_survivors,
-    set_failed_to_nan,
-)
 from brns.core.forks import check_not_forked
 from brns.core.novelty import init_and_score_founders, init_state, score_novelty, update_estimator
 from brns.core.population import (
@@ -495,7 +490,7 @@ def _tell(
     children = children._replace(
         parent=offspring.parent, mate=offspring.mate, operator=offspring.operator.astype(jnp.int8)
     )
-    children = copy_parents_where_failed(children, parents)
+    children = failures.copy_parents_where_failed(children, parents)
     union = concatenate_populations(parents, children)
     with explain_compile_errors("estimator", estimator):
         novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
@@ -503,9 +498,9 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     with explain_compile_errors("select", select):
-        rows = select(lower_failed_scores_to_least(union), mu)
+        rows = select(failures.lower_failed_scores_to_least(union), mu)
     check_row_numbers("select", select, rows, mu)
-    rows = replace_failed_survivors(union, _replace_rows_out_of_range(rows, mu + n))
+    rows = failures.replace_failed_survivors(union, _replace_rows_out_of_range(rows, mu + n))
     generation = Generation(
         take_rows(union, slice(mu)), take_rows(union, slice(mu, None)), take_rows(union, rows)
     )
@@ -514,7 +509,7 @@ def _tell(
     check_structure(estimator, state.estimator, after)
     novelty_or_failed = jnp.where(children.failed, -jnp.inf, union.novelty[mu:])
     credit = mixture.update_credit(state.credit, offspring.operator, novelty_or_failed)
-    generation = generation._replace(offspring=set_failed_to_nan(generation.offspring))
+    generation = generation._replace(offspring=failures.set_failed_to_nan(generation.offspring))
     return SearchState(jnp.asarray(g, jnp.int32), generation.survivors, after, credit), generation
 
 
