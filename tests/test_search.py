@@ -16,15 +16,7 @@ from searches import Distance
 from searches import search as make
 from worlds import HostIdentity, Identity, altered
 
-from brns import (
-    ArchiveKNN,
-    BehaviorRecognition,
-    Crossover,
-    GivenFounders,
-    MixedMutation,
-    PlanarArm,
-    PolynomialMutation,
-)
+import brns
 from brns.core.population import concatenate_populations, make_initial_generation, take_rows
 from brns.runs.seeds import stack_trees
 from brns.search import derive_keys
@@ -34,7 +26,7 @@ KEY = jax.random.key(0)
 
 # Every gene mutates: a clone ties with its parent,
 # and a tie may fall either way where the compiler rounds anew.
-search = partial(make, estimator=Distance(), mutate=PolynomialMutation(rate=1.0))
+search = partial(make, estimator=Distance(), mutate=brns.PolynomialMutation(rate=1.0))
 
 
 def history(search, generations, key=KEY):
@@ -146,7 +138,7 @@ def test_where_founders_fail_in_a_batch_others_stand_once_more():
     def fail(evaluation, genotypes, key):
         return evaluation._replace(failed=genotypes[:, 0] > 0)
 
-    experiment = search(altered(fail, Identity), estimator=BehaviorRecognition())
+    experiment = search(altered(fail, Identity), estimator=brns.BehaviorRecognition())
     batch = jax.vmap(experiment.init)(jax.random.split(KEY, 2)).population
     assert (batch.genotype[..., 0] <= 0).all()
     assert not batch.failed.any()
@@ -159,7 +151,7 @@ def test_where_founders_fail_in_a_batch_others_stand_once_more():
 
 
 def test_given_founders_begin_a_compiled_loop():
-    experiment = search(PlanarArm(2), founders=GivenFounders(np.full((8, 2), 0.25)))
+    experiment = search(brns.PlanarArm(2), founders=brns.GivenFounders(np.full((8, 2), 0.25)))
     compiled = jax.jit(lambda key: experiment.init(key))(KEY)
     assert_array_equal(compiled.population.genotype, experiment.init(KEY).population.genotype)
 
@@ -174,8 +166,8 @@ def test_a_host_task_gives_what_a_traceable_one_gives(run):
 @pytest.fixture(scope="module")
 def mixed():
     """A search with two operators; without mutation each gene of a crossover is a parent's."""
-    operators = (Crossover(mutated=0.0), PolynomialMutation(rate=1.0))
-    mutate = MixedMutation(operators, credit_rate=0.5, rewarded=0.25)
+    operators = (brns.Crossover(mutated=0.0), brns.PolynomialMutation(rate=1.0))
+    mutate = brns.MixedMutation(operators, credit_rate=0.5, rewarded=0.25)
     return history(search(HostIdentity(), mutate=mutate), 6)
 
 
@@ -307,8 +299,8 @@ def test_what_is_no_key_state_or_offspring_is_named(run, call, message, unchecke
     ("changes", "message"),
     [
         ({"population_size": 9}, r"population.genotype has shape \(9, 5\); got \(8, 5\)"),
-        ({"estimator": ArchiveKNN(capacity=7)}, r"estimator.descriptor .*\(7, 2\); got none"),
-        ({"mutate": MixedMutation()}, r"credit has shape \(7,\); got \(1,\)"),
+        ({"estimator": brns.ArchiveKNN(capacity=7)}, r"estimator.descriptor .*\(7, 2\); got none"),
+        ({"mutate": brns.MixedMutation()}, r"credit has shape \(7,\); got \(1,\)"),
     ],
 )
 def test_a_state_of_another_search_is_refused(run, changes, message, unchecked):

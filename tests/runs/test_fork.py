@@ -11,17 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST
 from worlds import HostIdentity, Identity
 
-from brns import (
-    ArchiveKNN,
-    Box,
-    MixedMutation,
-    PolynomialMutation,
-    Record,
-    RecordError,
-    fork,
-    resume,
-    run,
-)
+import brns
 from brns.runs.metadata import describe_fork
 
 
@@ -29,8 +19,9 @@ from brns.runs.metadata import describe_fork
 def whole(tmp_path_factory):
     """A run of 12 generations with a state every 2, and a batch of two seeds."""
     folder = tmp_path_factory.mktemp("run")
-    run(HOST, 12, out=folder / "one", seed=5, checkpoint_every=2)
-    run(replace(HOST, task=Identity()), 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
+    brns.run(HOST, 12, out=folder / "one", seed=5, checkpoint_every=2)
+    batch = replace(HOST, task=Identity())
+    brns.run(batch, 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
     return folder
 
 
@@ -38,10 +29,10 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
     source = whole / "one"
     before = contents(source)
     for at in (0, 6):
-        copy = fork(source, at, HOST, out=tmp_path / f"{at}")
+        copy = brns.fork(source, at, HOST, out=tmp_path / f"{at}")
         assert (copy.last_generation, copy.generations_with_states) == (at, [at])
-        (record,) = resume(copy, search=HOST)
-        assert record.metadata.id != Record(source).metadata.id
+        (record,) = brns.resume(copy, search=HOST)
+        assert record.metadata.id != brns.Record(source).metadata.id
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(source).items()
         told = f"Forked from {source} after generation {at}: nothing changed."
@@ -51,16 +42,16 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
 
 def test_a_fork_keeps_the_state_it_began_with(tmp_path):
     """So that it can be forked there, too."""
-    (source,) = run(HOST, 3, out=tmp_path / "run", checkpoint_every=2)
-    fork(source, 3, out=tmp_path / "fork", generations=6)
-    (record,) = resume(tmp_path / "fork", search=HOST)
+    (source,) = brns.run(HOST, 3, out=tmp_path / "run", checkpoint_every=2)
+    brns.fork(source, 3, out=tmp_path / "fork", generations=6)
+    (record,) = brns.resume(tmp_path / "fork", search=HOST)
     assert record.generations_with_states == [3, 4, 6]
 
 
 def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     one = replace(HOST, task=Identity())
-    source = Record(whole / "batch" / "seed0001", one)
-    (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
+    source = brns.Record(whole / "batch" / "seed0001", one)
+    (record,) = brns.resume(brns.fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
     assert (record.seed, record.seeds, record.last_generation) == (1, [1], 8)
     assert record.metadata.seed_batches == 1
     genotypes = [each.column("offspring.genotype", range(1, 5)) for each in (record, source)]
@@ -72,9 +63,10 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
 
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
-    source, still = Record(whole / "one", HOST), replace(HOST, mutate=PolynomialMutation(2.0, 0.0))
-    fork(source, 6, still, out=tmp_path / "fork", generations=8)
-    (record,) = resume(tmp_path / "fork", search=still)
+    source = brns.Record(whole / "one", HOST)
+    still = replace(HOST, mutate=brns.PolynomialMutation(2.0, 0.0))
+    brns.fork(source, 6, still, out=tmp_path / "fork", generations=8)
+    (record,) = brns.resume(tmp_path / "fork", search=still)
     parents = source.state(6).population
     (named,) = record.column("offspring.parent", [7])
     (genotypes,) = record.column("offspring.genotype", [7])
@@ -85,34 +77,34 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
 
 
 def test_credit_follows_operators_and_begins_even_for_others(whole, tmp_path):
-    mixed = replace(HOST, mutate=MixedMutation(exploration=0.5))
-    (source,) = run(mixed, 2, out=tmp_path / "mixed", checkpoint_every=2)
+    mixed = replace(HOST, mutate=brns.MixedMutation(exploration=0.5))
+    (source,) = brns.run(mixed, 2, out=tmp_path / "mixed", checkpoint_every=2)
     earned = source.state(2).credit
     even = jnp.full(len(earned), 1 / len(earned))
     assert (earned != even).any()
-    again = replace(mixed, mutate=MixedMutation(exploration=0.2))
-    backwards = replace(mixed, mutate=MixedMutation(MixedMutation().operators[::-1]))
+    again = replace(mixed, mutate=brns.MixedMutation(exploration=0.2))
+    backwards = replace(mixed, mutate=brns.MixedMutation(brns.MixedMutation().operators[::-1]))
     for number, (search, credit) in enumerate([(again, earned), (backwards, even)]):
-        copy = fork(source, 2, search, out=tmp_path / f"{number}", generations=3)
+        copy = brns.fork(source, 2, search, out=tmp_path / f"{number}", generations=3)
         assert_array_equal(copy.state(2).credit, credit)
 
 
 def test_a_wider_genotype_space_needs_the_search_that_made_the_run(whole, tmp_path):
     """Which a record of an own task has only if it is given."""
-    wider = replace(HOST, task=HostIdentity(genotype_space=Box([-2.0] * 5, [2.0] * 5)))
-    with pytest.raises(RecordError, match="cannot be made again"):
-        fork(whole / "one", 6, wider, out=tmp_path / "fork")
-    source = Record(whole / "one", HOST)
-    copy = fork(source, 6, wider, out=tmp_path / "fork")
+    wider = replace(HOST, task=HostIdentity(genotype_space=brns.Box([-2.0] * 5, [2.0] * 5)))
+    with pytest.raises(brns.RecordError, match="cannot be made again"):
+        brns.fork(whole / "one", 6, wider, out=tmp_path / "fork")
+    source = brns.Record(whole / "one", HOST)
+    copy = brns.fork(source, 6, wider, out=tmp_path / "fork")
     same = range(1, 7)
     assert_array_equal(
         copy.column("offspring.genotype", same), source.column("offspring.genotype", same)
     )
 
 
-LONGER = HostIdentity(genotype_space=Box([-1.0] * 6, [1.0] * 6))
-NARROWER = HostIdentity(genotype_space=Box([-0.1] * 5, [0.1] * 5))
-DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
+LONGER = HostIdentity(genotype_space=brns.Box([-1.0] * 6, [1.0] * 6))
+NARROWER = HostIdentity(genotype_space=brns.Box([-0.1] * 5, [0.1] * 5))
+DEEPER = HostIdentity(behavior_space=brns.Box([0.0] * 3, [600.0] * 3))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +116,7 @@ DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
         (6, replace(HOST, task=LONGER), "length of genotypes: .* has 5; got 6"),
         (6, replace(HOST, task=DEEPER), r"the space of behaviors: .*\[0.0, 0.0\].*got .* 600"),
         (6, replace(HOST, task=NARROWER), "8 of 8 who live in generation 6 of .* are; give"),
-        (6, replace(HOST, estimator=ArchiveKNN(k=2)), "does not fit these settings"),
+        (6, replace(HOST, estimator=brns.ArchiveKNN(k=2)), "does not fit these settings"),
         (6, replace(HOST, population_size=9), "population_size: .* has 8; got 9"),
     ],
 )
@@ -132,7 +124,7 @@ def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(
     whole, tmp_path, at, other, message
 ):
     with pytest.raises(ValueError, match=message):
-        fork(whole / "one", at, other, out=tmp_path / "fork")
+        brns.fork(whole / "one", at, other, out=tmp_path / "fork")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,10 +140,10 @@ def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path,
     monkeypatch.setattr(os, "fsync", save)
     for saves in (0, 9):
         room = iter(range(saves, -1, -1))
-        with pytest.raises(RecordError, match="No space left"):
-            fork(whole / "one", 4, HOST, out=out)
+        with pytest.raises(brns.RecordError, match="No space left"):
+            brns.fork(whole / "one", 4, HOST, out=out)
         assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(os, "fsync", lambda _: (out / "notes").mkdir(parents=True, exist_ok=True))
-    with pytest.raises(RecordError, match="exists already"):
-        fork(whole / "one", 4, HOST, out=out)
+    with pytest.raises(brns.RecordError, match="exists already"):
+        brns.fork(whole / "one", 4, HOST, out=out)
     assert [file.name for file in tmp_path.rglob("*")] == ["fork", "notes"]
