@@ -57,10 +57,7 @@ def find_generations_at_fractions(generations: int) -> list[int]:
 
 
 def run_method(
-    search: NoveltySearch,
-    world: World,
-    seeds: list[int],
-    peer: Peer | None = None,
+    search: NoveltySearch, world: World, seeds: list[int], peer: Peer | None = None
 ) -> MethodResult:
     """The numbers of a search in a world, whose seeds go on side by side as those of a run. The
     same list of seeds gives the same bits on one machine and its versions.

@@ -14,14 +14,7 @@ from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationK
 from brns.metrics.measures import summarize_run
 from brns.metrics.paths import signature_spread_by_term_of_record
 from brns.metrics.recorded import read_all_evaluated
-from brns.pictures import (
-    FIGURES,
-    compute_novelty_grid,
-    draw,
-    movie,
-    overview,
-    report,
-)
+from brns.pictures import FIGURES, compute_novelty_grid, draw, movie, overview, report
 from brns.pictures.records import find_scene
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED

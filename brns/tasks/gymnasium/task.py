@@ -21,11 +21,7 @@ from brns.core.evaluation import as_evaluation
 from brns.settings.differences import short_repr
 from brns.settings.outdated import evaluate_by_hand
 from brns.tasks.behaviors import Waypoints
-from brns.tasks.gymnasium.actions import (
-    Policy,
-    default_policy,
-    make_actor,
-)
+from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import (
     Worlds,
     call_observer,
