@@ -1,6 +1,7 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import equinox as eqx
@@ -344,14 +345,12 @@ class VisitCounts(eqx.Module):
             cones = jax.tree.map(lambda x: x[part], grids.cones)
             return hash_projections_to_cones(cones, along, scales.unit, spread / 3**0.5)
 
-        def hash_more_boxes() -> UInt32[Array, "_ n"]:
-            return hash_boxes(grids.more_boxes, scales.more_boxes)
-
         spread, more = _compute_relative_founders_spread(frame), len(grids.more_boxes.axis)
         mixed = [hash_boxes(grids.boxes, scales.boxes)]
         if more:
-            few = frame.directions <= MANY
-            mixed.append(jax.lax.cond(few, hash_more_boxes, lambda: hash_cones(slice(more))))
+            as_boxes = partial(hash_boxes, grids.more_boxes, scales.more_boxes)
+            as_cones = partial(hash_cones, slice(more))
+            mixed.append(jax.lax.cond(frame.directions <= MANY, as_boxes, as_cones))
         if len(grids.cones.axis):
             mixed.append(hash_cones(slice(more, None)))
         mixed = jnp.concatenate(mixed)
