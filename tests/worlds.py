@@ -8,7 +8,6 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from brns import Box, Evaluation
@@ -23,7 +22,7 @@ class Identity(eqx.Module):
 
     def evaluate(self, genotypes, key):
         descriptor = 300 + 300 * genotypes[:, :2]
-        return Evaluation(descriptor, genotypes[:, 2], jnp.all(genotypes[:, :2] > 0.8, axis=1))
+        return Evaluation(descriptor, genotypes[:, 2], (genotypes[:, :2] > 0.8).all(axis=1))
 
 
 class HostIdentity(Identity):
@@ -32,9 +31,7 @@ class HostIdentity(Identity):
     traceable: bool = False
 
     def evaluate(self, genotypes, key):
-        genotypes = np.asarray(genotypes)
-        descriptor = 300 + 300 * genotypes[:, :2]
-        return Evaluation(descriptor, genotypes[:, 2], np.all(genotypes[:, :2] > 0.8, axis=1))
+        return super().evaluate(np.asarray(genotypes), key)
 
 
 def altered(change, kind=HostIdentity, **fields):

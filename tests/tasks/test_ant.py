@@ -9,12 +9,6 @@ import pytest
 from brns import AntMaze
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, make_ant_xml
-from brns.tasks.ant.physics import (
-    Physics,
-    compute_observation,
-    iterate_pictures_of_states,
-    read_position,
-)
 from brns.tasks.ant.rules import POLICY, mask_areas_of_each_position
 
 mujoco = pytest.importorskip("mujoco")
@@ -78,9 +72,9 @@ def test_descriptor_samples_the_path_evenly_forward_and_ends_with_the_last_posit
 
 def test_observations_and_areas_by_hand():
     state = np.arange(30.0)[None]  # time, 15 positions, 14 velocities
-    assert compute_observation(state)[0, :4].tolist() == [(1 - 5) / 70, (2 - 5) / 70, 3, 4]
-    assert compute_observation(state)[0, -1] == 29
-    assert read_position(state).tolist() == [[1, 2]]
+    assert module.compute_observation(state)[0, :4].tolist() == [(1 - 5) / 70, (2 - 5) / 70, 3, 4]
+    assert module.compute_observation(state)[0, -1] == 29
+    assert module.read_position(state).tolist() == [[1, 2]]
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
     inside = mask_areas_of_each_position(here, areas).astype(int)
@@ -100,7 +94,7 @@ def test_same_genotype_gives_the_same_bits_whatever_the_batch_and_the_threads():
 
 def test_a_control_step_is_mujoco_s_own_with_a_cleared_warm_start():
     model = mujoco.MjModel.from_xml_string(make_ant_xml("large", "implicitfast"))
-    physics, data = Physics("large", "implicitfast", 2), mujoco.MjData(model)
+    physics, data = module.Physics("large", "implicitfast", 2), mujoco.MjData(model)
     action = np.random.default_rng(0).uniform(-1, 1, (10, 8))
     state = physics.start[None]
     for row in action:
@@ -115,7 +109,7 @@ def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch)
     # The ant is put on a path by hand.
     places = [[0, -24], [34, -25], [34, -25], [-24, 33], [0, 0], [15, 15], [20, 20], [30, 30.0]]
     task = AntMaze(steps=16)
-    physics = Physics("large", "implicitfast", 1)
+    physics = module.Physics("large", "implicitfast", 1)
     taken = iter(range(1, 99))
 
     def advance(state, action, physics_steps):
@@ -135,7 +129,7 @@ def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch)
 def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeypatch, caplog):
     task, rows = AntMaze(steps=40), genotypes(4)
     calm = task.episodes(rows)
-    physics = Physics("large", "implicitfast", 1)
+    physics = module.Physics("large", "implicitfast", 1)
     advance = physics.advance_and_mask_stable
 
     def with_a_kick(state, action, physics_steps):
@@ -188,10 +182,10 @@ def test_genotypes_that_are_no_policies_are_refused():
 def test_missing_or_old_mujoco_names_the_cure(monkeypatch):
     monkeypatch.setattr(mujoco, "__version__", "3.4.2")
     with pytest.raises(ImportError, match=r"found 3.4.2.*brns\[ant\]"):
-        Physics("large", "RK4", 1)
+        module.Physics("large", "RK4", 1)
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ImportError, match="found none"):
-        Physics("large", "RK4", 1)
+        module.Physics("large", "RK4", 1)
 
 
 @pytest.mark.slow
@@ -203,7 +197,7 @@ def test_a_film_shows_the_arena():
         pytest.skip(str(error))
     assert film.most == len(frames) == 3
     world = module.shared("large", "implicitfast", 1)
-    (above,) = iterate_pictures_of_states(world.model, [world.start], camera="above")
+    (above,) = module.iterate_pictures_of_states(world.model, [world.start], camera="above")
     assert {frame.shape for frame in (above, *frames)} == {(360, 480, 3)}
     red = (above[..., 0] > 150) & (above[..., 1:] < 110).all(axis=2)
     assert red[:180, :240].sum() > 450  # the red area, upper left; below it the ant alone is as red
