@@ -84,8 +84,8 @@ class Row(NamedTuple):
     measures: Mapping[str, str]
     """the measures that are shown, each with its words"""
     rule: Callable[[Sides], Finding]
-    shown: str = "everybody"
-    """whose numbers: everybody's, or those of ours, archive or archives"""
+    shown: Callable[[Sides], Sequence[Method]] = lambda s: s.everybody
+    """whose numbers"""
     least: int | None = None
     """generations below which it is not judged, if not the table's"""
     where_measured: bool = False
@@ -143,14 +143,14 @@ MAZE = (
             "uniformity_last": "at last",
         },
         lambda s: falls(s.ours["uniformity_first"], s.ours["uniformity_last"]),
-        "ours",
+        lambda s: [s.ours],
     ),
     Row(
         "5.1, figure 2b",
         "the archive converges to a uniform sampling (rule: the same)",
         {"uniformity_first": "JS distance with the first entries", "uniformity_last": "at last"},
         lambda s: falls(s.archive["uniformity_first"], s.archive["uniformity_last"]),
-        "archive",
+        lambda s: [s.archive],
     ),
     Row(
         "5.1, figure 3c",
@@ -182,7 +182,7 @@ MAZE = (
         "the same by the root of BR-NS's novelty, which is a distance as κ's margin is",
         {"kappa_root": "κ per later generation, of the root"},
         lambda s: below(s.ours["kappa_root"], CYCLES),
-        "ours",
+        lambda s: [s.ours],
         where_measured=True,
     ),
     Row(
@@ -232,23 +232,15 @@ def judge_table(
     return claims
 
 
-def _select_shown_methods(row: Row, sides: Sides) -> Sequence[Method]:
-    methods = getattr(sides, row.shown)
-    return [methods] if isinstance(methods, Method) else methods
-
-
 def _is_measured_for_all(row: Row, sides: Sides) -> bool:
-    return all(
-        set(row.measures) <= set(method.summary) for method in _select_shown_methods(row, sides)
-    )
+    return all(set(row.measures) <= set(method.summary) for method in row.shown(sides))
 
 
 def _describe_measures(row: Row, sides: Sides) -> str:
-    methods = _select_shown_methods(row, sides)
     parts = []
     for measure, words in row.measures.items():
-        numbers = "; ".join(f"{method.label} {method.text(measure)}" for method in methods)
-        parts.append(f"{words}: {numbers}")
+        numbers = [f"{method.label} {method.text(measure)}" for method in row.shown(sides)]
+        parts.append(f"{words}: {'; '.join(numbers)}")
     return ". ".join(parts)
 
 
