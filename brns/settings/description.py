@@ -139,6 +139,8 @@ def _collect_settings(part: Any) -> dict[str, Any]:
         settings = {name: getattr(part, name) for name in fields}
         return settings | {name: values[name] for name in arguments if name in values}
     public = {name: value for name, value in values.items() if name[0] != "_"}
+    if get_attribute_safely(part, "unwrapped") is not None:  # of Gymnasium
+        public["spec"] = get_attribute_safely(part, "spec")
     told_by_private = not public and len(values) == len(attributes)
     return values if told_by_private and _compares_by_value(part) else public
 

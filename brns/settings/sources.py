@@ -230,7 +230,10 @@ class UserCode:
             self._collect_attributes(thing, name)
         elif (inner := get_attribute_safely(thing, "unwrapped")) is not None:  # of Gymnasium
             spec = get_attribute_safely(thing, "spec")
-            arguments = {part: get_attribute_safely(spec, part) for part in ("id", "kwargs")}
+            parts = ("id", "kwargs", "max_episode_steps")
+            arguments = {part: get_attribute_safely(spec, part) for part in parts}
+            wrappers = get_attribute_safely(spec, "additional_wrappers", ())
+            arguments["wrappers"] = [vars(wrapper) for wrapper in wrappers]
             self._collect_all(arguments, name and f"{name}.spec")
             self._collect_callbacks(thing)
             self._collect(get_attribute_safely(thing, "env", inner), name)

@@ -239,6 +239,13 @@ def make(gain):
     "a function given to a wrapper": """def make(gain):
     env = gymnasium.make("MountainCarContinuous-v0")
     return gymnasium.wrappers.TransformAction(env, lambda x: gain * x, env.action_space)""",
+    "an environment's arguments": """def make(gain):
+    return gymnasium.make("Pendulum-v1", g=gain)""",
+    "a wrapper's arguments, in an object": """class Robot:
+    def __init__(self, env):
+        self.env = env
+def make(gain):
+    return Robot(gymnasium.wrappers.ClipReward(gymnasium.make("Pendulum-v1"), 0, gain))""",
     "attributes of an abstract class": """class Base(abc.ABC):
     def __init__(self, **others):
         self.configure(**others)
