@@ -400,6 +400,7 @@ OWN = type("Mission", (spaces.Space,), {"sample": lambda space, *_: "go"})
         (spaces.Dict({"p": LINE, "own": OWN()}), PLACE, None, r"FilterObservation\(env, \['p'\]\)"),
         (spaces.Box(-BIG, BIG, (1,)), None, None, "give behavior_space"),
         (spaces.Box(-np.inf, np.inf, (1,), np.int64), None, None, "give behavior_space"),
+        (spaces.Box(0, np.array([1, 0])), None, None, "low below high, without watch"),
         (LINE, None, lambda v: (*v[:2], v[2] or v[3], v[4]), r"got \(ndarray, float, bool, dict\)"),
         (LINE, None, lambda v: (v[0], np.ones(2), *v[2:]), r"one number .*got array\(\[1., 1.\]\)"),
         (LINE, None, lambda v: (v[0], "1", *v[2:]), "a reward must be one number for each world"),

@@ -306,10 +306,10 @@ class GymnasiumTask(eqx.Module):
         describe: Any = self.describe
         if self.watch is None and hasattr(describe, "bounds"):
             bounds = describe.bounds(get_flat_bounds(observed), get_flat_bounds(acted))
-            if np.isfinite(bounds).all():
+            if np.isfinite(bounds).all() and np.less(*bounds).all():
                 return Box(*bounds)
         raise ValueError(
             "give behavior_space, where behaviors lie: it is known only of a ready describe, of "
-            "observations or actions with finite bounds, without watch; got "
+            "observations or actions with finite bounds, low below high, without watch; got "
             f"describe={short_repr(self.describe)}, observations {observed} and actions {acted}"
         )
