@@ -22,8 +22,8 @@ from brns.checks.generations import (
     check_descriptors_in_numeric_range,
     check_genotypes_in_box,
     check_ids_lineage_and_operators,
+    check_integers,
     check_not_all_failed_and_finite,
-    check_row_numbers,
     check_search_state_shapes,
     check_structure,
     check_survivors_distinct,
@@ -391,7 +391,7 @@ def _check_offspring_of_state(
                 "Evaluation.failed"
             )
     if not is_traced((state, offspring)):
-        numbers = np.asarray(offspring.checksum - _compute_checksum(state))
+        numbers = np.asarray(offspring.checksum - _compute_population_checksum(state))
         if (numbers != np.arange(n)).any():
             raise ValueError(
                 f"tell needs the offspring that ask gave of this very state, of generation "
@@ -462,12 +462,12 @@ def generate_offspring(
     parents = take_rows(state.population, drawn[best, jnp.arange(size)])
     genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
     mate = jnp.where(row >= 0, parents.id.at[row].get(mode="fill", fill_value=NOBODY), -1)
-    checksum = _compute_checksum(state) + jnp.arange(size, dtype=jnp.uint32)
+    checksum = _compute_population_checksum(state) + jnp.arange(size, dtype=jnp.uint32)
     return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator, checksum)
 
 
 @deterministic_jit
-def _compute_checksum(state: SearchState) -> UInt32[Array, ""]:
+def _compute_population_checksum(state: SearchState) -> UInt32[Array, ""]:
     """A number that two states of a run, or of two seeds, do not share."""
     bits = jax.lax.bitcast_convert_type(state.population.genotype, jnp.uint32)
     return bits.sum(dtype=jnp.uint32) + jnp.asarray(state.generation).astype(jnp.uint32)
@@ -499,7 +499,7 @@ def _tell(
     union = union._replace(novelty=novelty)
     with explain_compile_errors("select", select):
         rows = select(failures.lower_failed_scores_to_least(union), mu)
-    check_row_numbers("select", select, rows, mu)
+    check_integers("select", select, rows, mu)
     rows = failures.replace_failed_survivors(union, _replace_rows_out_of_range(rows, mu + n))
     generation = Generation(
         take_rows(union, slice(mu)), take_rows(union, slice(mu, None)), take_rows(union, rows)

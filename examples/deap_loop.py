@@ -36,16 +36,17 @@ def main(generations=100, mu=50):
     random.seed(0)
     novelty, visited = brns.Novelty(brns.VisitCounts(), brns.Box([-1.0, -1.0], [1.0, 1.0])), set()
     parents = toolbox.population(n=mu)
+    novelty.learn(behaviors(parents))
     for number in range(1, generations + 1):
         offspring = algorithms.varOr(parents, toolbox, lambda_=mu, cxpb=0.2, mutpb=0.8)
-        everyone = parents + offspring
-        for individual, value in zip(
-            everyone, novelty.score(behaviors(everyone)).tolist(), strict=True
-        ):
-            individual.fitness.values = (value,)
+        everyone, born = parents + offspring, behaviors(offspring)
+        # Offspring count as seen, as parents do.
+        scores = novelty.score(behaviors(everyone), population=born)
+        for individual, score in zip(everyone, scores.tolist(), strict=True):
+            individual.fitness.values = (score,)
         parents = toolbox.select(everyone, mu)
-        novelty.learn(behaviors(offspring))
-        visited |= set(map(tuple, np.floor(behaviors(offspring) * 10).astype(int).tolist()))
+        novelty.learn(born)
+        visited |= set(map(tuple, np.floor(born * 10).astype(int).tolist()))
         if number in (1, 10, generations):
             print(f"generation {number:3d}: {len(visited) / 400:.0%} of a 20 x 20 grid visited")
 

@@ -63,11 +63,10 @@ INTRODUCTION = """\
 This page is written by `python -m reproduction`; nothing on it was typed in by hand. *The paper* \
 is Salehi, Coninx & Doncieux, GECCO 2021 \
 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are means ± one \
-standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of \
-claims is about; *BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden \
-layers of 64 and 32 outputs, and keeps no past behaviors; *visit counts* are the library's default \
+standard deviation over seeds (over n − 1). *BR-NS, default* has inputs scaled to [-1, 1], uniform \
+initial weights, hidden layers of 64 and 32 outputs; *visit counts* are the library's default \
 novelty. Figures call methods as the command line does: *paper*, *recognition*, *exact*, \
-*counts*, *archive*; the ant's pictures of runs (behaviors, archive, Q), which are not kept, have \
+*counts*, *archive*; the ant's pictures of runs that were not kept (behaviors, archive, Q) show \
 older names and colours. The novelty of random search is computed by an archive of 6000, which \
 does not influence selection.
 
@@ -78,9 +77,10 @@ is compared with a limit, or with its value at the beginning, by a sign test. Th
 the largest of its comparisons'; Holm's method corrects the claims of a table together. The \
 verdicts:
 
-- *holds*: p < 0.05, and all comparisons are as claimed.
-- *holds partly*: the same, but a difference is smaller than claimed; or a claim that is counted, \
-not tested, is true of some seeds or sizes.
+- *holds*: p < 0.05, and all comparisons are as claimed; or a claim that is counted, not tested, \
+is true of enough seeds or sizes.
+- *holds partly*: the same, but a difference is smaller than claimed; or a claim that is counted \
+is true of some seeds or sizes.
 - *mixed*: p < 0.05; some comparisons are as claimed, and the others are the opposite.
 - *the opposite is confirmed*: p < 0.05, and all comparisons are the opposite.
 - *not confirmed*: p is larger; some comparisons are as claimed.

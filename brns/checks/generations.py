@@ -88,11 +88,11 @@ def check_and_split_mutants_and_mates(mutate: Mutation, result: Any, n: int) -> 
             "recombine must give the mutants and the rows of their second parents; "
             f"{name_function_or_class(mutate)} gave {type(result).__name__}"
         )
-    check_row_numbers("recombine", mutate, result[1], n)
+    check_integers("recombine", mutate, result[1], n)
     return result
 
 
-def check_row_numbers(name: str, part: Any, rows: Any, size: int) -> None:
+def check_integers(name: str, part: Any, rows: Any, size: int) -> None:
     """Refuse what is not `size` row numbers; their values are not looked at."""
     dtype = getattr(rows, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.integer):

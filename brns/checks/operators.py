@@ -10,7 +10,7 @@ import numpy as np
 from brns.checks.generations import (
     check_and_split_mutants_and_mates,
     check_genotypes_in_box,
-    check_row_numbers,
+    check_integers,
     check_survivors_distinct,
 )
 from brns.checks.parts import check_part, explain_compile_errors, require_integer
@@ -104,7 +104,7 @@ def check_selection(select: Selection, size: int = 8) -> None:
     unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
     for union in (unlike, alike):
         rows, again = (_call_compiled("select", select, union, size) for _ in range(2))
-        check_row_numbers("select", select, rows, size)
+        check_integers("select", select, rows, size)
         outside = np.asarray((rows < 0) | (rows >= 2 * size))
         if outside.any():
             raise ValueError(

@@ -135,14 +135,14 @@ def _print_settings(place: str, settings: Settings) -> None:
     table.add_column()
     for name, (value, meaning) in settings.items():
         setting = f"{place}.{name}".lstrip(".")
-        table.add_row(f"  --set {setting}={_format_value_for_shell(value)}", meaning)
+        table.add_row(f"  --set {setting}={_format_set_value(value)}", meaning)
     console.print(table)
 
 
-def _format_value_for_shell(value: Any) -> str:
+def _format_set_value(value: Any) -> str:
     """A value without the capitals of Python and its parentheses, which a shell would read."""
     if isinstance(value, tuple):
-        return f"[{','.join(map(_format_value_for_shell, value))}]"
+        return f"[{','.join(map(_format_set_value, value))}]"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 

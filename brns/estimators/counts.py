@@ -105,8 +105,9 @@ class VisitCounts(eqx.Module):
     of k axes with a probability near $\exp(-\sum_a |\Delta_a| / size)$, which tells most where the
     size is some .03 to .6 of k times the spread of behaviors along an axis. So sizes begin at .03
     of it, and lie evenly on a logarithmic axis: of five of eight grids for the spread of uniform
-    behaviors in the box, of two for the founders', of one for the geometric mean of both. A grid
-    too fine or too coarse to tell behaviors apart tells all the same and changes no rank.
+    behaviors in the box, of two (above four dimensions one of seven) for the founders', of one for
+    the geometric mean of both. A grid too fine or too coarse to tell behaviors apart tells all the
+    same and changes no rank.
 
     In more than four dimensions some of the grids have cones as cells: which of 16 random
     directions a behavior lies most along, for two to four sets of directions. Cones tell clusters
@@ -143,7 +144,8 @@ class VisitCounts(eqx.Module):
     """the most dimensions that a grid has; it has as many as behaviors have, if they are fewer"""
     cell_sizes: tuple[float, float] = (0.0175, 6.0)
     """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
-    Where founders fill less than the box, three of eight grids are finer"""
+    Where founders fill less than the box, three of eight grids are finer, two of seven above four
+    dimensions"""
     cones: Annotated[float, Ge(0), Le(0.9)] | None = None
     """the share of the grids that have cones as cells, in more than four dimensions; by default
     1/2 where founders spread in more than six directions, and 1/8 else"""

@@ -66,7 +66,7 @@ def _find_unnamed(now: UserCode) -> dict[tuple[Any, str], Any]:
     unnamed = {}
     for module, name in now.globals.values():
         value = module.get(name)
-        if _is_unnamed(value):
+        if _has_ambiguous_name(value):
             unnamed[id(module), name] = value
     for spec in now.specs.values():
         for name, value in {"": spec.entry_point, **spec.kwargs}.items():
@@ -75,7 +75,7 @@ def _find_unnamed(now: UserCode) -> dict[tuple[Any, str], Any]:
     return unnamed
 
 
-def _is_unnamed(value: Any) -> bool:
+def _has_ambiguous_name(value: Any) -> bool:
     """Whether it is a lambda, or a function within another one: others have the same name."""
     return "<" in str(get_attribute_safely(value, "__qualname__"))
 
@@ -197,7 +197,7 @@ def ignore_side_effects(before: Mapping[str, str], now: UserCode) -> None:
         there = name in before and name in now.texts
         if not there or name in now.values or before[name].startswith(f"{name} = "):
             CHANGED_CODE.add(name)
-    for thing, settings in _describe_objects(now):
+    for thing, settings in _pair_objects_with_settings(now):
         if changed := _find_changed_settings(thing, settings):
             CHANGED_SETTINGS.setdefault(type(thing), set()).update(changed)
 
@@ -205,7 +205,7 @@ def ignore_side_effects(before: Mapping[str, str], now: UserCode) -> None:
 def _remember_settings_and_compare_with_last(now: UserCode) -> bool:
     """Remember the user's objects with their settings; whether any has others than before."""
     changed = False
-    for thing, settings in _describe_objects(now):
+    for thing, settings in _pair_objects_with_settings(now):
         changed |= bool(_find_changed_settings(thing, settings))
         key = id(thing)
         try:
@@ -216,7 +216,7 @@ def _remember_settings_and_compare_with_last(now: UserCode) -> bool:
     return changed
 
 
-def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
+def _pair_objects_with_settings(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
     """The user's objects with their settings, and with which lambdas they have."""
     described = []
     for thing in now.objects:
@@ -226,7 +226,7 @@ def _describe_objects(now: UserCode) -> list[tuple[Any, dict[str, Any]]]:
             continue
         settings = settings if isinstance(settings, dict) else {"": settings}
         values = attributes_of(thing).items()
-        which = {f"{name} is": id(value) for name, value in values if _is_unnamed(value)}
+        which = {f"{name} is": id(value) for name, value in values if _has_ambiguous_name(value)}
         described.append((thing, settings | which))
     return described
 

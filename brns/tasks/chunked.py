@@ -133,7 +133,7 @@ class Chunked(Wrapper):
             if self.task.traceable:
                 part = np.pad(part, ((0, size - len(rows)), (0, 0)), mode="edge")
             individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
-            request = f"{self._task_label} of {individuals}"
+            request = f"{self._evaluate_name} of {individuals}"
             if self.executor is not None:
                 arguments = request, self._pickle_task(), part, seed
                 future = self.executor.submit(worker.evaluate_and_time_packed, *arguments)
@@ -159,7 +159,7 @@ class Chunked(Wrapper):
                     self.failure_reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
         if self.executor and batch.seconds < QUICK * len(chunks):
             _tell_once(
-                f"{self._task_label} is quicker than a chunk's way to a worker and back: take "
+                f"{self._evaluate_name} is quicker than a chunk's way to a worker and back: take "
                 "larger chunks (chunk=), or no workers (on the command line, leave --workers out)"
             )
         return Evaluation(*map(jnp.asarray, batch.columns))
@@ -193,7 +193,7 @@ class Chunked(Wrapper):
                 done = wait(waiting, patience if timed else None, FIRST_COMPLETED).done
                 if not done:
                     raise EvaluationError(
-                        f"{self._task_label}: no chunk was evaluated for "
+                        f"{self._evaluate_name}: no chunk was evaluated for "
                         f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
                         "brns.Processes would end it"
                     )
@@ -211,7 +211,7 @@ class Chunked(Wrapper):
             reason = error if isinstance(error, WorkerError) else repr(error)
             whose = getattr(self.executor, "name", "its executor")
             raise EvaluationError(
-                f"{self._task_label} was given up by {whose}: {reason}"
+                f"{self._evaluate_name} was given up by {whose}: {reason}"
             ) from error
         except BaseException:  # Ctrl-C
             self.close()
@@ -242,7 +242,7 @@ class Chunked(Wrapper):
         return []
 
     @property
-    def _task_label(self) -> str:
+    def _evaluate_name(self) -> str:
         return f"{type(self.task).__name__}.evaluate"
 
 
