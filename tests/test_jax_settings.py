@@ -89,16 +89,23 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
         assert record.population(2).novelty.dtype == np.float32
 
 
-@pytest.mark.parametrize("task", [Identity(), HostIdentity()])
-def test_double_precision_is_not_switched_while_a_search_runs(task, tmp_path):
+@pytest.mark.parametrize(
+    ("task", "mode", "usual", "other"),
+    [
+        (Identity(), "jax_enable_x64", False, True),
+        (HostIdentity(), "jax_enable_x64", False, True),
+        (HostIdentity(), "jax_random_seed_offset", 0, 7),
+    ],
+)
+def test_what_draws_numbers_is_not_switched_while_a_search_runs(task, mode, usual, other, tmp_path):
     """Nor between a run and its resume: other random numbers would be drawn."""
     drawn = search(task, brns.PopulationKNN(k=2))
     run = brns.generations(drawn, 9, seeds=2, out=tmp_path / "run")
     next(run)
-    with configured("jax_enable_x64", True):
-        with pytest.raises(ValueError, match="had jax_enable_x64=False when the search was made"):
+    with configured(mode, other):
+        with pytest.raises(ValueError, match=f"had {mode}={usual} when the search was made"):
             list(run)
-        with pytest.raises(brns.RecordError, match="here are jax_enable_x64=True: other random"):
+        with pytest.raises(brns.RecordError, match=f"here are {mode}={other}: other random"):
             brns.resume(tmp_path / "run", search=drawn)
 
 

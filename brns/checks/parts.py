@@ -28,8 +28,16 @@ REFUSED_MODES = {
 }
 """of JAX, under which the package does not compile; others find faults of a task all the same"""
 LIMIT = 2**31  # of JAX's integers
-PRNG_SETTINGS = ("jax_enable_x64", "jax_threefry_partitionable")
-"""of JAX, by which the same key gives other numbers"""
+JAX_DEFAULTS = {
+    "jax_threefry_partitionable": True,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_random_seed_offset": 0,
+    "jax_enable_x64": False,
+    "jax_default_matmul_precision": None,
+}
+"""of what changes random numbers or rounding"""
+PRNG_SETTINGS = ("jax_enable_x64", "jax_threefry_partitionable", "jax_random_seed_offset")
+"""of JAX, by which the same key or seed gives other numbers"""
 
 
 def read_prng_settings() -> tuple[str, ...]:

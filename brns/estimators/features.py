@@ -134,6 +134,11 @@ def check_and_find_ancestor(
         raise ValueError(f"merge needs a list of states; got {type(states).__name__}")
     if not states:
         raise ValueError("merge needs states that have learned something; got none")
+    if ancestor is not None and not hasattr(ancestor, "seen"):
+        raise ValueError(
+            "ancestor must be one state, such as the first that the last merge gave; got a "
+            f"{type(ancestor).__name__}"
+        )
     for number, state in enumerate(states, 1):
         if not hasattr(state, "seen"):
             raise ValueError(

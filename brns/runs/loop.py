@@ -254,7 +254,8 @@ def iterate_generations(
         status = "interrupted"
         raise
     except BaseException as error:
-        status, reason = "failed", escape_control(f"{type(error).__name__}: {error}")
+        status = "failed"
+        reason = escape_control(f"{type(error).__name__}: {error}")
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:

@@ -15,18 +15,12 @@ from typing import Any
 
 import jax
 
+from brns.checks.parts import JAX_DEFAULTS
 from brns.search import NoveltySearch
 from brns.settings.sources import UserCode
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.cpu import count_cores
 
-JAX_DEFAULTS = {
-    "jax_threefry_partitionable": True,
-    "jax_default_prng_impl": "threefry2x32",
-    "jax_enable_x64": False,
-    "jax_default_matmul_precision": None,
-}
-"""of what changes random numbers or rounding"""
 PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 

@@ -11,9 +11,10 @@ import functools
 import hashlib
 import math
 import pickle
+import queue
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from threading import TIMEOUT_MAX
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ from jaxtyping import Array, Key, UInt32
 from pydantic import PositiveInt
 
 from brns.checks.generations import SKIP
-from brns.checks.parts import check_setting_types, check_settings_obey_rules
+from brns.checks.parts import JAX_DEFAULTS, check_setting_types, check_settings_obey_rules
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
@@ -92,22 +93,24 @@ class Chunked(Wrapper):
             )
 
     @functools.cached_property
-    def _pickled_tasks(self) -> dict[int, Packed]:
-        """The last one, by `count_process_edits`."""
+    def _pickled_tasks(self) -> dict[bytes, Packed]:
+        """The last one, by `count_process_edits` and the settings of JAX."""
         return {}
 
     def _pickle_task(self) -> Packed:
         """The task for its workers, with what a script or a notebook defines and registers."""
-        if packed := self._pickled_tasks.get(edits := count_process_edits()):
+        settings = {name: getattr(jax.config, name) for name in JAX_DEFAULTS}
+        # After an edit workers take it anew, though it may be what they had before that.
+        now = f"{count_process_edits()} {settings}".encode()
+        if packed := self._pickled_tasks.get(now):
             return packed
         environments = worker.pickle_registered_environments()
         task = worker.pickle_by_value(self.task)
         code = describe_code_for_workers(unwrap_task(self.task))
-        # After an edit workers take it anew, though it may be what they had before that.
-        digest = hashlib.sha256(b"".join((*environments, task, b"%d" % edits))).hexdigest()
-        packed = Packed(digest, pickle.dumps((environments, task, code)))
+        digest = hashlib.sha256(b"".join((*environments, task, now))).hexdigest()
+        packed = Packed(digest, pickle.dumps((settings, environments, task, code)))
         self._pickled_tasks.clear()
-        self._pickled_tasks[edits] = packed
+        self._pickled_tasks[now] = packed
         return packed
 
     @functools.cached_property
@@ -180,28 +183,33 @@ class Chunked(Wrapper):
     ) -> None:
         """Fill the batch with the results of all chunks."""
         waiting: dict[Future, range] = {}
+        done: queue.SimpleQueue[Future] = queue.SimpleQueue()  # also what an executor cancelled
+
+        def wait_for_chunk(rows: range) -> None:
+            future = submit(rows)
+            if future in waiting:
+                raise RuntimeError("it gave one future for two chunks")
+            waiting[future] = rows
+            future.add_done_callback(done.put)
+
         # Processes of ours see to their time themselves, and have started after the first chunk.
         timed = self.executor is not None and not isinstance(self.executor, ProcessThreads)
         patience = self.timeout and self.timeout + (0 if self._warmup_done else START)
         try:
             for rows in chunks:
-                future = submit(rows)
-                if future in waiting:
-                    raise RuntimeError("it gave one future for two chunks")
-                waiting[future] = rows
+                wait_for_chunk(rows)
             while waiting:
-                done = wait(waiting, patience if timed else None, FIRST_COMPLETED).done
-                if not done:
-                    raise EvaluationError(
-                        f"{self._evaluate_name}: no chunk was evaluated for "
-                        f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
-                        "brns.Processes would end it"
-                    )
+                future = done.get(timeout=patience if timed else None)
                 patience = self.timeout
                 self._warmup_done.append(True)
-                for future in done:
-                    for part in self._store_chunk_or_split(batch, waiting.pop(future), future):
-                        waiting[submit(part)] = part
+                for part in self._store_chunk_or_split(batch, waiting.pop(future), future):
+                    wait_for_chunk(part)
+        except queue.Empty:
+            raise EvaluationError(
+                f"{self._evaluate_name}: no chunk was evaluated for "
+                f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
+                "brns.Processes would end it"
+            ) from None
         except EvaluationError:
             raise
         except Exception as error:

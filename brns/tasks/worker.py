@@ -37,8 +37,8 @@ GRACE = 5.0  # seconds for a worker to end by itself
 KeyData = tuple[np.ndarray, str]
 """a key as NumPy has it: its data, and the name of its generator"""
 
-_tasks: dict[str, Task] = {}
-"""by digest, the one used last at the end"""
+_tasks: dict[str, tuple[dict[str, Any], Task]] = {}
+"""by digest, the one used last at the end; each with the settings of JAX that its search has"""
 
 
 class EvaluationError(ValueError):
@@ -138,8 +138,16 @@ def cache_task_and_list_digests(digest: str, content: bytes) -> list[str]:
     return list(_tasks)
 
 
-def _load_and_check_task(content: bytes) -> Task:
-    environments, pickled, code = pickle.loads(content)
+def _set_jax_settings(settings: dict[str, Any]) -> None:
+    """Let JAX draw and round here as in the search's process."""
+    for name, value in settings.items():
+        if getattr(jax.config, name) != value:
+            jax.config.update(name, value)
+
+
+def _load_and_check_task(content: bytes) -> tuple[dict[str, Any], Task]:
+    settings, environments, pickled, code = pickle.loads(content)
+    _set_jax_settings(settings)
     task = pickle.loads(pickled)  # whose module, imported now, may register them too
     if environments:
         import gymnasium
@@ -165,7 +173,7 @@ def _load_and_check_task(content: bytes) -> Task:
             "search's process, which has set it since. Set it in workers too, by initializer=, or "
             "make it an argument of the task"
         )
-    return task
+    return settings, task
 
 
 def _import_package_that_registers(entry_point: str) -> None:
@@ -193,7 +201,10 @@ def _task_traceback(error: BaseException) -> str:
 
 
 def _last_line(error: BaseException) -> str:
-    return traceback.format_exception_only(error)[-1].strip()
+    """What an error is and says, without its notes."""
+    shown = traceback.TracebackException.from_exception(error)
+    shown.__notes__ = []
+    return list(shown.format_exception_only())[-1].strip()
 
 
 def evaluate_and_time_packed(
@@ -213,7 +224,8 @@ def evaluate_and_time_packed(
     digest, content = packed
     if digest not in _tasks:
         cache_task_and_list_digests(digest, content)
-    task = _tasks[digest] = _tasks.pop(digest)
+    settings, task = _tasks[digest] = _tasks.pop(digest)
+    _set_jax_settings(settings)
     return evaluate_and_time(description, task, genotypes, key_data)
 
 

@@ -92,6 +92,8 @@ def test_what_cannot_be_merged(unchecked):
         ]:
             with pytest.raises(ValueError, match=message):
                 estimator.merge(states)
+        with pytest.raises(ValueError, match=r"ancestor must be one state, .* got a tuple"):
+            estimator.merge([state], ancestor=(state,))
         later = learned(estimator, uniform(2, 1, 20), state)
         with pytest.raises(ValueError, match="from which all went on; number 1 has seen 20 "):
             estimator.merge([state, later], ancestor=later)

@@ -351,20 +351,58 @@ def test_an_executor_that_hangs_is_not_waited_for_but_until_its_worker_has_start
             task.evaluate(GENOTYPES, KEY)
 
 
+def make_cancelled_future():
+    """As an executor leaves one that is shut down with `cancel_futures=True`."""
+    future = Future()
+    future.cancel()
+    return future
+
+
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("give", "message"),
     [
-        ("a result", "must give a concurrent.futures.Future; got a builtins.str"),
-        (Future(), "one future for two chunks"),  # the second's results would be zeros in silence
+        (lambda: "a result", "must give a concurrent.futures.Future; got a builtins.str"),
+        (lambda future=Future(): future, "one future for two chunks"),  # noqa: B008
+        (make_cancelled_future, r"given up by its executor: CancelledError"),
     ],
 )
-def test_an_executor_that_gives_no_future_of_its_own_for_a_chunk_is_refused(given, message):
+def test_an_executor_that_gives_no_future_of_its_own_for_a_chunk_is_refused(give, message):
     class Wrong(Executor):
         def submit(self, function, *arguments):
-            return given
+            return give()
 
     with pytest.raises(EvaluationError, match=message):
         Chunked(HostIdentity(), executor=Wrong()).evaluate(GENOTYPES, KEY)
+
+
+class Modes(HostIdentity):
+    """Its behavior is how many bytes a float of JAX has, and what a seed of 0 is."""
+
+    def evaluate(self, genotypes, key):
+        _, seed = jax.random.key_data(jax.random.key(0))
+        row = jnp.zeros(1, float).dtype.itemsize, int(seed)
+        return brns.Evaluation(np.full((len(genotypes), 2), row, np.float32))
+
+
+def test_workers_round_and_draw_by_the_settings_of_jax_in_the_searchs_process(shared):
+    task, found = Chunked(Modes(), executor=shared), []
+    for x64, offset in ((False, 0), (True, 7), (False, 0)):
+        jax.config.update("jax_random_seed_offset", offset)
+        with jax.enable_x64(x64):
+            found += np.unique(task.evaluate(GENOTYPES, KEY).descriptor, axis=0).tolist()
+    assert found == [[4, 0], [8, 7], [4, 0]]
+
+
+class Noted(HostIdentity):
+    def evaluate(self, genotypes, key):
+        error = ValueError("the floor")
+        error.add_note("of the cellar")
+        raise error
+
+
+def test_an_error_is_told_by_what_it_says_and_not_by_its_note():
+    with pytest.raises(EvaluationError, match=r"raised ValueError: the floor\n"):
+        Chunked(Noted(), chunk=None, failures=0.5).evaluate(GENOTYPES, KEY)
 
 
 @pytest.mark.parametrize("rows", [slice(1), jnp.array([0, 1, 2, 3, 0])])
