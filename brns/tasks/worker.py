@@ -202,9 +202,9 @@ def _task_traceback(error: BaseException) -> str:
 
 def _last_line(error: BaseException) -> str:
     """What an error is and says, without its notes."""
-    shown = traceback.TracebackException.from_exception(error)
-    shown.__notes__ = []
-    return list(shown.format_exception_only())[-1].strip()
+    described = traceback.TracebackException.from_exception(error)
+    described.__notes__ = []
+    return list(described.format_exception_only())[-1].strip()
 
 
 def evaluate_and_time_packed(
