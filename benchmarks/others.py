@@ -382,7 +382,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
         coverage_table(rows, names, "tiles"),
         "## Seconds a run, median of wall time",
         "On one core, without the first generation, in which JAX compiles. Times of one world "
-        "are of one commit.",
+        "are of one commit; those of two may be of days on which the machine did other work too.",
         time_table(rows, names),
         "## The worlds",
         world_table(rows, names),
