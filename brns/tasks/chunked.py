@@ -108,7 +108,7 @@ class Chunked(Wrapper):
         task = worker.pickle_by_value(self.task)
         code = describe_code_for_workers(unwrap_task(self.task))
         digest = hashlib.sha256(b"".join((*environments, task, now))).hexdigest()
-        packed = Packed(digest, pickle.dumps((settings, environments, task, code)))
+        packed = Packed(digest, pickle.dumps((worker.PROCESS, settings, environments, task, code)))
         self._pickled_tasks.clear()
         self._pickled_tasks[now] = packed
         return packed

@@ -8,6 +8,7 @@ import io
 import multiprocessing
 import os
 import pickle
+import secrets
 import signal
 import sys
 import threading
@@ -34,6 +35,7 @@ from brns.settings.sources import UserCode
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
 GRACE = 5.0  # seconds for a worker to end by itself
+PROCESS = secrets.token_hex(8)  # tells this process from others, on other machines too
 KeyData = tuple[np.ndarray, str]
 """a key as NumPy has it: its data, and the name of its generator"""
 
@@ -146,7 +148,8 @@ def _set_jax_settings(settings: dict[str, Any]) -> None:
 
 
 def _load_and_check_task(content: bytes) -> tuple[dict[str, Any], Task]:
-    settings, environments, pickled, code = pickle.loads(content)
+    process, settings, environments, pickled, code = pickle.loads(content)
+    settings = {} if process == PROCESS else settings  # a thread's are those of all
     _set_jax_settings(settings)
     task = pickle.loads(pickled)  # whose module, imported now, may register them too
     if environments:

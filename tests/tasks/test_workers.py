@@ -391,6 +391,9 @@ def test_workers_round_and_draw_by_the_settings_of_jax_in_the_searchs_process(sh
         with jax.enable_x64(x64):
             found += np.unique(task.evaluate(GENOTYPES, KEY).descriptor, axis=0).tolist()
     assert found == [[4, 0], [8, 7], [4, 0]]
+    with ThreadPoolExecutor(1) as threads, jax.enable_x64(True):
+        Chunked(Modes(), executor=threads).evaluate(GENOTYPES, KEY)
+    assert not jax.config.jax_enable_x64
 
 
 class Noted(HostIdentity):
