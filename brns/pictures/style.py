@@ -221,7 +221,8 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
             content = encode_png(figure, **options)
         else:
             buffer = io.BytesIO()  # matplotlib hides the error of a disk that is full
-            figure.savefig(buffer, format=path.suffix[1:], **options)
+            options.setdefault("format", path.suffix[1:])
+            figure.savefig(buffer, **options)
             content = buffer.getvalue()
     write_bytes(path, content)
 

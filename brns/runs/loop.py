@@ -263,11 +263,11 @@ def iterate_generations(
         if count_process_edits() == edits:  # else it may have been by hand
             changed = runs[0].record.metadata.collect_evaluation_side_effects(runs[0].search)
         together = len({run.stored for run in runs}) == 1
-        for run in runs:
-            with room:
+        with room, contextlib.ExitStack() as ending:  # all runs end, whatever one of them meets
+            for run in runs:
+                ending.callback(run.end_session_and_record_changes, status, reason, changed)
                 if together:
-                    run.remove_temporary_states()
-                run.end_session_and_record_changes(status, reason, changed)
+                    ending.callback(run.remove_temporary_states)
 
 
 def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:

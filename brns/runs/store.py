@@ -166,8 +166,9 @@ class Store:
                     "can write, and go on there"
                 ) from error
             locked = False
-        self.locked = file.stat() if locked else None
         try:
+            with explain_save_errors(file):
+                self.locked = file.stat() if locked else None
             yield locked
         finally:
             self.locked = None
@@ -175,12 +176,14 @@ class Store:
 
     def _check_not_replaced(self) -> None:
         """A `RecordError` where another run stands in the place of the one that is locked."""
-        file = self.path / "lock"
-        if self.locked and file.exists() and not os.path.samestat(self.locked, file.stat()):
-            raise RecordError(
-                f"another run stands in {self.path}, where this one was: nothing more is saved of "
-                "this one. If it was moved, resume it where it is now"
-            )
+        if self.locked is None:
+            return
+        with explain_save_errors(self.path), contextlib.suppress(FileNotFoundError):
+            if not os.path.samestat(self.locked, (self.path / "lock").stat()):
+                raise RecordError(
+                    f"another run stands in {self.path}, where this one was: nothing more is saved "
+                    "of this one. If it was moved, resume it where it is now"
+                )
 
     def is_running(self) -> bool:
         """Whether a process holds the lock; where there are no locks nobody is seen."""

@@ -199,17 +199,18 @@ class Chunked(Wrapper):
             for rows in chunks:
                 wait_for_chunk(rows)
             while waiting:
-                future = done.get(timeout=patience if timed else None)
+                try:
+                    future = done.get(timeout=patience if timed else None)
+                except queue.Empty:
+                    raise EvaluationError(
+                        f"{self._evaluate_name}: no chunk was evaluated for "
+                        f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
+                        "brns.Processes would end it"
+                    ) from None
                 patience = self.timeout
                 self._warmup_done.append(True)
                 for part in self._store_chunk_or_split(batch, waiting.pop(future), future):
                     wait_for_chunk(part)
-        except queue.Empty:
-            raise EvaluationError(
-                f"{self._evaluate_name}: no chunk was evaluated for "
-                f"timeout={self.timeout} seconds; an executor of yours goes on with it, "
-                "brns.Processes would end it"
-            ) from None
         except EvaluationError:
             raise
         except Exception as error:

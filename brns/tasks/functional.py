@@ -148,9 +148,7 @@ class JaxEnvironmentTask(eqx.Module):
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
-            unknown = jnp.isnan(
-                action
-            ).any()  # for NaN in an observation everybody would do the same
+            unknown = jnp.isnan(action).any()  # of which all would act alike
             action = _one_hot_of_each_group(action, num_values) if num_values else action
             state = _check_fields_of_stepped_state(self.env, self.env.step(state, action))
             reward = _as_scalar("a state's reward", state.reward)

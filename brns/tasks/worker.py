@@ -205,7 +205,7 @@ def _task_traceback(error: BaseException) -> str:
 
 def _last_line(error: BaseException) -> str:
     """What an error is and says, without its notes."""
-    described = traceback.TracebackException.from_exception(error)
+    described = traceback.TracebackException(type(error), error, None)
     described.__notes__ = []
     return list(described.format_exception_only())[-1].strip()
 

@@ -210,3 +210,17 @@ def test_a_run_whose_folder_was_removed_writes_nothing_to_another_run_in_its_pla
         list(run)
     assert contents(out) == there
     assert record.last_generation == 2
+
+
+def test_a_seed_whose_folder_was_replaced_does_not_keep_others_from_ending(tmp_path):
+    def replace_folder(saved):
+        shutil.move(saved.record.path, tmp_path / "elsewhere")
+        shutil.copytree(tmp_path / "elsewhere", saved.record.path)
+        return True
+
+    def until(saved):
+        return saved.record.seed == 1 or replace_folder(saved)
+
+    with pytest.raises(RecordError, match="another run stands in"):
+        brns.run(HOST, 9, out=tmp_path / "runs", seeds=[0, 1], until=until)
+    assert Record(tmp_path / "runs" / "seed0001").status == "stopped"

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import pickle
+import queue
 import signal
 import sys
 import threading
@@ -394,6 +395,16 @@ def test_workers_round_and_draw_by_the_settings_of_jax_in_the_searchs_process(sh
     with ThreadPoolExecutor(1) as threads, jax.enable_x64(True):
         Chunked(Modes(), executor=threads).evaluate(GENOTYPES, KEY)
     assert not jax.config.jax_enable_x64
+
+
+class Waiting(HostIdentity):
+    def evaluate(self, genotypes, key):
+        queue.SimpleQueue().get(block=False)
+
+
+def test_an_empty_queue_of_a_task_is_its_own_error():
+    with pytest.raises(queue.Empty):
+        Chunked(Waiting()).evaluate(GENOTYPES, KEY)
 
 
 class Noted(HostIdentity):
