@@ -185,7 +185,7 @@ class Chunked(Wrapper):
         waiting: dict[Future, range] = {}
         done: queue.SimpleQueue[Future] = queue.SimpleQueue()  # also what an executor cancelled
 
-        def wait_for_chunk(rows: range) -> None:
+        def start_chunk(rows: range) -> None:
             future = submit(rows)
             if future in waiting:
                 raise RuntimeError("it gave one future for two chunks")
@@ -197,7 +197,7 @@ class Chunked(Wrapper):
         patience = self.timeout and self.timeout + (0 if self._warmup_done else START)
         try:
             for rows in chunks:
-                wait_for_chunk(rows)
+                start_chunk(rows)
             while waiting:
                 try:
                     future = done.get(timeout=patience if timed else None)
@@ -210,7 +210,7 @@ class Chunked(Wrapper):
                 patience = self.timeout
                 self._warmup_done.append(True)
                 for part in self._store_chunk_or_split(batch, waiting.pop(future), future):
-                    wait_for_chunk(part)
+                    start_chunk(part)
         except EvaluationError:
             raise
         except Exception as error:

@@ -14,7 +14,7 @@ INDIVIDUALS = PartitionSpec("individuals")
 
 
 class Wrapper(eqx.Module):
-    """A task that is another one, but for what a class of its own changes."""
+    """A task that is another one, but for what a subclass changes."""
 
     task: Task
     """what is evaluated"""
