@@ -495,6 +495,7 @@ def test_a_copy_with_another_environment_makes_its_own():
         ({"make_env": "json:Flappy-v0"}, "Importing json registers none"),
         ({"make_env": lambda: Corridor}, "must make a Gymnasium environment; got <class "),
         ({"make_env": 3}, "make_env: Input should be callable; .* got 3"),
+        ({"seed": -1}, "seed: Input should be greater than or equal to 0; got -1"),
         ({"policy": (3, 1)}, r"policy must have genotype_space, actor, .* got \(3, 1\)"),
         ({"make_env": lambda: MADE}, "must make a new environment each time"),
         ({"describe": lambda _: None}, "describe must give an array of real numbers; got None"),

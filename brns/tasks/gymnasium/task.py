@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 from jaxtyping import Array, Float, Key
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from brns.checks.parts import check_part, check_setting_types
 from brns.core import Box, Evaluation
@@ -82,7 +82,7 @@ class GymnasiumTask(eqx.Module):
     watch: Callable[[Any], Any] | None = None
     """what `describe` sees of the unwrapped environment after each step, such as `lambda env:
     env.agent_pos`; by default the observation. If `vector`, a row for each world"""
-    seed: int | None = 0
+    seed: NonNegativeInt | None = 0
     """every episode resets with this seed; None draws one for each generation"""
     vector: bool = False
     """whether to use the environment's own vector form; it must begin every world alike"""
