@@ -44,8 +44,9 @@ def is_user_code(thing: Any) -> bool:
     return isinstance(name, str) and _is_user_module(name, file)
 
 
-def _is_user_module(name: str, file: str | None) -> bool:
-    if name.partition(".")[0] in ("brns", "builtins", "nanobind"):
+@functools.cache
+def _is_user_module(name: str | None, file: str | None) -> bool:
+    if name is None or name.partition(".")[0] in ("brns", "builtins", "nanobind"):
         return False
     if file is None:  # typed into a notebook
         return name.partition(".")[0] not in sys.stdlib_module_names
@@ -187,12 +188,9 @@ def find_globals_bound_to(value: Any) -> list[tuple[dict[str, Any], str]]:
     """Where the user's modules have a value: the names of each, and that of the value in it."""
     bindings = []
     for module in list(sys.modules.values()):
-        names = getattr(module, "__dict__", {})
-        if str(names.get("__file__")).startswith(LIBRARY):  # most of them, told soonest
-            continue
-        bound = [name for name, held in list(names.items()) if held is value]
-        if bound and isinstance(module, types.ModuleType) and is_user_code(module):
-            bindings += [(names, name) for name in bound]
+        names = module.__dict__ if isinstance(module, types.ModuleType) else {}
+        if _is_user_module(names.get("__name__"), names.get("__file__")):
+            bindings += [(names, name) for name, held in list(names.items()) if held is value]
     return sorted(bindings, key=lambda each: (each[0]["__name__"], each[1]))
 
 
