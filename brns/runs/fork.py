@@ -14,7 +14,7 @@ from brns.runs.record import Record
 from brns.runs.remaking import GENOTYPE, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch
-from brns.settings.description import part_from_json, part_to_json
+from brns.settings.description import descriptions_equal, part_from_json, part_to_json
 from brns.settings.edits import diff_code_by_name
 from brns.settings.parts import SettingsError
 
@@ -68,7 +68,7 @@ def fork(
     fixed.append(("the space of behaviors", *map(part_to_json, behaviors)))
     fixed.append(("the length of genotypes", length, space.dimension))
     for what, was, now in fixed:
-        if was != now:
+        if not descriptions_equal(was, now):
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
     state = source.state(at, search)
     if generations is None and source.planned_generations <= at:
