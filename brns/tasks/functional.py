@@ -95,6 +95,12 @@ class JaxEnvironmentTask(eqx.Module):
                 "Gymnasium's are for brns.GymnasiumTask, jumanji's and gymnax's for "
                 "brns.TimeStepEnv and brns.ParamsEnv"
             ) from error
+        num_values = _get_num_values(self.env)
+        if num_values.size and num_values.sum() != actions:
+            raise ValueError(
+                "action_size must be the sum of num_values, an output for each value of a discrete "
+                f"action; got {actions} and {num_values.tolist()}"
+            )
         self.policy = make_or_check_policy(self.policy, observations, actions)
         if not _is_hashable(self.env):
             self.env = Unhashable(self.env)
@@ -143,13 +149,13 @@ class JaxEnvironmentTask(eqx.Module):
             What `describe` is given.
         """
         watch, layers = self.watch or self.observe, self.policy.layers(genotype[None])
-        num_values = getattr(self.env, "num_values", ())
+        num_values = _get_num_values(self.env)
 
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
             unknown = jnp.isnan(action).any()  # of which all would act alike
-            action = _one_hot_of_each_group(action, num_values) if num_values else action
+            action = _one_hot_of_each_group(action, num_values) if num_values.size else action
             state = _check_fields_of_stepped_state(self.env, self.env.step(state, action))
             reward = _as_scalar("a state's reward", state.reward)
             reward = jnp.where(done, 0.0, jnp.where(unknown, jnp.nan, reward))
@@ -232,8 +238,14 @@ def _as_scalar(name: str, value: Any) -> Array:
     return array.reshape(())
 
 
+def _get_num_values(env: Any) -> Int[np.ndarray, " actions"]:
+    """How many values each discrete action has; none of a continuous one."""
+    num_values = getattr(env, "num_values", None)
+    return np.array(() if num_values is None else num_values, int).ravel()
+
+
 def _one_hot_of_each_group(
-    outputs: Float[Array, " a"], num_values: tuple[int, ...]
+    outputs: Float[Array, " a"], num_values: Int[np.ndarray, " actions"]
 ) -> Float[Array, " a"]:
     """1 for the largest of each group, 0 for the others."""
     groups = jnp.split(outputs, np.cumsum(num_values)[:-1])

@@ -114,12 +114,19 @@ def stateless(key):
     return 0, {}
 
 
+class Miscounted(Corridor):
+    """One action of three values, for which a policy needs three outputs."""
+
+    num_values = (3,)
+
+
 @pytest.mark.parametrize(
     ("env", "settings", "message"),
     [
         (Corridor(), {"policy": FeedForward((3, 1))}, "from 2 observations to 1 actions"),
         (Corridor, {}, "whose states have obs, reward and done"),
         (SimpleNamespace(action_size=1, reset=stateless), {}, "obs, reward and done.*Gymnasium"),
+        (Miscounted(), {}, r"action_size must be the sum of num_values, .*got 1 and \[3\]"),
         (Older(), {}, r"Older.step must give a state.*got tuple without obs.*brns.TimeStepEnv"),
         (Growing(), {}, r"Growing\.step.* structure, shapes and types"),
         (Wide(), {}, r"reward must be one number for an episode; got shape \(2,\)"),
@@ -288,7 +295,7 @@ class Dazzled(Corridor):
     Its action is one of three.
     """
 
-    action_size, num_values = 3, (3,)
+    action_size, num_values = 3, np.array([3])
 
     def __init__(self, seen, done):
         self.seen, self.done = seen, done
