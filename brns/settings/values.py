@@ -7,6 +7,7 @@ import enum
 import functools
 import hashlib
 import json
+import logging
 import pathlib
 import types
 from typing import Any, Generic, Protocol
@@ -26,7 +27,8 @@ STATELESS = (object, abc.ABC, Generic, Protocol)
 LONG = 1000
 """letters of a value, beyond which a digest is kept"""
 Wrapped = classmethod | staticmethod | functools.cached_property | property
-KNOWN = type | types.FunctionType | types.ModuleType | argparse.Namespace | Wrapped
+NAMESPACES = types.ModuleType | argparse.Namespace
+KNOWN = type | types.FunctionType | NAMESPACES | logging.Logger | Wrapped
 
 
 def is_value_or_collection(value: Any) -> bool:

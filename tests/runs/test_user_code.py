@@ -209,6 +209,16 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
     assert names["steps"] == "steps = iter([2])\nsteps.advance()\n"
 
 
+def test_the_level_of_a_log_is_no_code(tmp_path, monkeypatch):
+    texts = []
+    for level in ("INFO", "DEBUG"):
+        text = f"import logging\nlog = logging.getLogger('own')\nlog.setLevel(logging.{level})\n"
+        text += "def use(x):\n    log.info('used')\n    return x\n"
+        now = read_sources(search(Own(loaded(tmp_path, "own", text, monkeypatch).use)))
+        texts.append(now.texts)
+    assert diff_code_by_name(texts[0], now) == {}
+
+
 def test_the_text_of_a_notebooks_class_is_found_beside_an_import(tmp_path):
     """IPython compiles a cell's statements one by one, Python those of a text differently."""
     cell = "import numpy as np\nclass Use:\n    def __call__(self, x):\n        return np.abs(x)\n"
