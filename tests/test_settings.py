@@ -243,6 +243,15 @@ class Plain:
         self.value = value
 
 
+class Equal(Plain):
+    """The same of one that compares by value, as those of attrs do."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return type(other) is type(self) and other.value == self.value
+
+
 class Private:
     """The same of one that keeps what it was made with to itself."""
 
@@ -438,5 +447,6 @@ def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
         brns.run(search(Valued(value=table)), 1, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
     check_recordable(Held((object(), {"simulator": object()})), "task")
+    check_recordable(Equal(object()), "task")
     for held in ([table], iter([1]), object()):
         check_recordable(Private(held), "task")

@@ -73,7 +73,9 @@ def part_to_json(part: Any) -> Any:
         inner = _collect_settings(part)
     if not inner and (is_stdlib_or_numpy_value(part) or _is_immutable_value_with_own_repr(part)):
         return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
-    if not inner and _compares_by_value(part) and not dataclasses.is_dataclass(part):
+    untold = not inner and _compares_by_value(part) and not dataclasses.is_dataclass(part)
+    # Not of one that has only simulators, such as a task of attrs.
+    if untold and all(attribute[0] == "_" for attribute in attributes_of(part)):
         return {"name": name, UNRECORDABLE: UNTOLD}
     return {"name": name, **{key_of_setting(key): part_to_json(inner[key]) for key in inner}}
 
