@@ -41,8 +41,7 @@ def collect_provenance() -> dict[str, Any]:
         },
         "device": describe_device(),
         "xla_flags": " ".join([os.environ.get("XLA_FLAGS", ""), *unusual]).strip(),
-        "versions": {name: metadata.version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
+        "versions": {**_find_versions(), "python": platform.python_version()},
     }
 
 
@@ -68,6 +67,11 @@ def find_brns_commit_or_version() -> str:
             said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
             return said.stdout.strip()
     return f"version {metadata.version('brns')}"
+
+
+@functools.cache  # of what was imported
+def _find_versions() -> dict[str, str]:
+    return {name: metadata.version(name) for name in PACKAGES}
 
 
 def describe_device() -> str:

@@ -213,6 +213,7 @@ def read_module_writes(module: Mapping[str, Any], name: str) -> str:
     return "".join(dict.fromkeys(lines))
 
 
+@functools.lru_cache(maxsize=256)
 def extract_name_writes(text: str, name: str) -> str:
     """The lines of a module, a cell or a class that assign a name, but not within functions."""
     with contextlib.suppress(SyntaxError):

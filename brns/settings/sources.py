@@ -345,6 +345,7 @@ class UserCode:
             settings = {name for name in fields if not name.startswith("_")}
             module = getattr(sys.modules.get(each.__module__), "__dict__", {})
             annotated = dict.fromkeys(inspect.get_annotations(each), ...)  # pydantic's, say
+            source = ""
             for name, value in (annotated | vars(each)).items():
                 public = not name.startswith("__") or name == "__call__"
                 written = public or _is_not_generated_by_decorator(value)
@@ -353,7 +354,8 @@ class UserCode:
                     path = f"{get_qualified_name(each)}.{name}"
                     self._collect(value, path)
                     if not is_self_describing(value):
-                        lines = extract_name_writes(get_source_text(each), name)
+                        source = source or get_source_text(each)
+                        lines = extract_name_writes(source, name)
                         self._collect_assignment_lines(path, lines, module)
 
     def _collect_function(self, function: types.FunctionType) -> None:
