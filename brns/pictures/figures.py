@@ -142,7 +142,7 @@ class Prepared(NamedTuple):
                 raise ValueError(f"one panel fits on ax; these runs have {len(panels)}: {labels}")
             self.picture.paint(panels[0][1], ax, **how)
             theirs: Any = ax.figure
-            return theirs
+            return theirs.figure  # of a subfigure the whole
         across = 1 if width == "column" else self.across
         down = math.ceil(len(panels) / across)
         inches, ratio = (5.4, 0.87) if self.picture.shows_maps else (5.6, 0.625)

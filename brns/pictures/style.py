@@ -126,7 +126,8 @@ def measure_panel_inches(ax: Axes) -> tuple[float, float]:
     figure: Any = ax.figure
     place: Any = ax.get_subplotspec()
     rows, columns = place.get_gridspec().get_geometry() if place else (1, 1)
-    return figure.get_figwidth() / columns, figure.get_figheight() / rows
+    width, height = figure.bbox.size / figure.dpi  # a subfigure has these, too
+    return width / columns, height / rows
 
 
 def compute_size_factor(ax: Axes) -> float:

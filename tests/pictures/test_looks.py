@@ -215,6 +215,15 @@ def test_text_is_legible_whatever_the_users_style(style, near):
         assert contrast(line.get_color(), own.get_facecolor()) > 2  # lines have a light ground
 
 
+def test_axes_may_be_of_a_subfigure(near, tmp_path):
+    whole = Figure(figsize=(8, 4))
+    for part, name in zip(whole.subfigures(1, 2), ("behaviors", "age"), strict=True):
+        ax = part.subplots()
+        assert draw(name, near[0], ax=ax) is whole
+        assert style.measure_panel_inches(ax) == pytest.approx((4, 4))
+    pictures.save(whole, tmp_path / "both.png")
+
+
 @pytest.mark.parametrize(
     ("width", "inches", "name"),
     [("column", 3.5, "q"), ("column", 3.5, "novelty-map"), ("page", 7.2, "behaviors")],
