@@ -224,7 +224,8 @@ def _open_and_iterate_runs_with_bar(
                 yield from iterate_generations(runs, until, bar)
         except KeyboardInterrupt:
             raise RunStopped(
-                f"All finished generations are saved. Go on with: brns.resume({str(path)!r})"
+                "All finished generations are saved. Go on with: "
+                f"brns.resume({str(path)!r}, search=...)"
             ) from None
 
 
