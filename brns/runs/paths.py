@@ -19,6 +19,8 @@ from brns.runs.store import NAME, list_run_or_child_runs
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]
 """how many, or which"""
+MOST_SEEDS = 100_000
+"""a larger number of seeds is a seed"""
 ELSEWHERE = "choose another place"
 
 
@@ -30,14 +32,17 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[i
         elif np.iterable(seeds):
             numbers = sorted(map(operator.index, seeds)) if operator.index(seed) == 0 else []
         else:
-            numbers = [operator.index(seed) + i for i in range(operator.index(seeds))]
+            count = operator.index(seeds)
+            numbers = [operator.index(seed) + i for i in range(min(count, MOST_SEEDS + 1))]
     except TypeError:
         numbers = []
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
-    if not numbers or numbers[0] < 0 or numbers[-1] >= 2**32 or len(set(numbers)) < len(numbers):
+    some = 1 <= len(set(numbers)) == len(numbers) <= MOST_SEEDS
+    if not some or numbers[0] < 0 or numbers[-1] >= 2**32:
         raise ValueError(
-            "a run needs one or more different seeds, whole numbers from 0 to 2**32 - 1, and no "
-            f"seed beside a list of seeds; got seed={seed}, seeds={seeds}"
+            f"a run needs 1 to {MOST_SEEDS:,} different seeds, whole numbers from 0 to 2**32 - 1, "
+            "and no seed beside a list of seeds (seed is which one, seeds how many or which); got "
+            f"seed={seed}, seeds={seeds}"
         )
     return numbers
 
