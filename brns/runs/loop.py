@@ -225,7 +225,7 @@ def _open_and_iterate_runs_with_bar(
         except KeyboardInterrupt:
             raise RunStopped(
                 "All finished generations are saved. Go on with: "
-                f"brns.resume({str(path)!r}, search=...)"
+                f"brns.resume({str(path)!r}, search=search)"
             ) from None
 
 

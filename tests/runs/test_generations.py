@@ -138,7 +138,7 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(
     with pytest.raises(KeyboardInterrupt, match=r"saved\. Go on with: brns\.resume") as kept:
         brns.run(HOST, 4, out=tmp_path / "run", **settings)
     (shown,) = kept.value._render_traceback_()  # what IPython asks for
-    command = f"brns.resume({str(tmp_path / 'run')!r}, search=...)"
+    command = f"brns.resume({str(tmp_path / 'run')!r}, search=search)"
     assert shown == f"Stopped. All finished generations are saved. Go on with: {command}"
     for record in brns.records(tmp_path / "run", HOST):
         assert record.generations == saved
