@@ -1,6 +1,7 @@
 """The house: imports run one way, from the nouns up to the command line."""
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -36,13 +37,12 @@ def name(path: Path) -> str:
 
 
 FILES = {name(path): path for path in HOME.rglob("*.py")}
-TREES = {file: ast.parse(path.read_text()) for file, path in FILES.items()}
 
 
 def imported(file: str) -> set[str]:
     """The files of ours that a file imports anywhere."""
     found = set()
-    for node in ast.walk(TREES[file]):
+    for node in ast.walk(ast.parse(FILES[file].read_text())):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -55,8 +55,11 @@ def imported(file: str) -> set[str]:
     }
 
 
-IMPORTS = {file: imported(file) for file in FILES}
-ARROWS = {(file, other) for file, others in IMPORTS.items() for other in others}
+@cache
+def find_arrows() -> set[tuple[str, str]]:
+    return {(file, other) for file in FILES for other in imported(file)}
+
+
 LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
 
 
@@ -69,22 +72,23 @@ def within(file: str, place: str) -> bool:
 
 
 def test_the_reader_of_imports_sees_them():
-    assert {"core.novelty", "operators.mutation", "operators.selection"} <= IMPORTS["search"]
+    assert {"core.novelty", "operators.mutation", "operators.selection"} <= imported("search")
     assert not {room(file) for file in FILES} ^ set(LAYER)
 
 
 def test_imports_run_one_way():
-    wrong = {(a, b) for a, b in ARROWS if room(a) != room(b) and LAYER[room(a)] <= LAYER[room(b)]}
+    across = {(a, b) for a, b in find_arrows() if room(a) != room(b)}
+    wrong = {(a, b) for a, b in across if LAYER[room(a)] <= LAYER[room(b)]}
     assert not wrong, f"arrows upwards: {sorted(wrong)}"
 
 
 @pytest.mark.parametrize("pair", APART)
 def test_rooms_that_do_not_know_each_other(pair):
-    assert not {(a, b) for a, b in ARROWS if within(a, pair[0]) and within(b, pair[1])}
+    assert not {(a, b) for a, b in find_arrows() if within(a, pair[0]) and within(b, pair[1])}
 
 
 def test_there_are_no_circles():
-    graph = {file: {b for a, b in ARROWS if a == file} for file in FILES}
+    graph = {file: imported(file) for file in FILES}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -1,15 +1,16 @@
-"""The unit of genes and behaviors changes nothing:
-in boxes 2^66 times as wide or as narrow all is the same."""
+"""What changes no novelty: the unit of genes and behaviors, in boxes 2^66 times as wide or narrow,
+and what stands in the row of who failed."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import same
 from numpy.testing import assert_array_equal
 from searches import search
 from test_keys import ESTIMATORS, MIXTURES
-from worlds import altered
+from worlds import Identity, altered
 
 import brns
 from brns import Box
@@ -55,6 +56,22 @@ def test_novelty_is_the_same_in_another_unit_or_follows_it(estimator):
 
     for unit in UNITS:
         assert_array_equal(novelty(unit) / (1.0 if estimator in SCALED else unit), novelty(1.0))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
+def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estimator):
+    """Wherever such a row is put, novelty of the others and the state are the same."""
+    box, failed = Identity().behavior_space, np.array([False, True, True] + [False] * 3)
+    parents = Population.from_descriptors(box.uniform(jax.random.key(0), 6), 0)
+    others = box.uniform(jax.random.key(1), 6)
+
+    def state_and_novelty(place):
+        descriptors = np.where(failed[:, None], place, others).astype(np.float32)
+        offspring = Population.from_descriptors(descriptors, 1, 6)._replace(failed=failed)
+        state, novelty = learn_and_score(estimator, box, parents, offspring)
+        return state, novelty[:6], novelty[6:][~failed]
+
+    assert same(state_and_novelty(10.0), state_and_novelty(500.0))
 
 
 def test_crowding_is_that_of_the_largest_numbers_too():

@@ -4,7 +4,6 @@ and nothing of them is lost."""
 import re
 from dataclasses import replace
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +11,6 @@ import pytest
 from files import bits
 from numpy.testing import assert_array_equal
 from searches import HOST
-from test_keys import ESTIMATORS
-from test_units import learn_and_score
 from worlds import Fragile, HostIdentity, Identity, altered
 
 import brns
@@ -144,22 +141,6 @@ def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
     assert len(set(rows.tolist())) == 4
     if isinstance(select, Generational):
         assert sorted(rows.tolist()) == [1, 2, 3, 7]
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
-def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estimator):
-    """Wherever such a row is put, novelty of the others and the state are the same."""
-    box, failed = Identity().behavior_space, np.array([False, True, True] + [False] * 3)
-    parents = Population.from_descriptors(box.uniform(jax.random.key(0), 6), 0)
-    others = box.uniform(jax.random.key(1), 6)
-
-    def state_and_novelty(place):
-        descriptors = np.where(failed[:, None], place, others).astype(np.float32)
-        offspring = Population.from_descriptors(descriptors, 1, 6)._replace(failed=failed)
-        state, novelty = learn_and_score(estimator, box, parents, offspring)
-        return state, novelty[:6], novelty[6:][~failed]
-
-    assert eqx.tree_equal(state_and_novelty(10.0), state_and_novelty(500.0))
 
 
 class MarkingOnTheHost(Marking):

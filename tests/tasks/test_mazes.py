@@ -9,9 +9,10 @@ from scipy.ndimage import label
 
 from brns import DeceptiveMaze, RoomsMaze
 from brns.tasks.maze.map import PIXEL, generate_rooms_map
+from brns.tasks.maze.rules import POLICY
 
 KEY = jax.random.key(0)
-SPACE = DeceptiveMaze().genotype_space
+SPACE = POLICY.genotype_space
 
 
 @pytest.mark.slow
