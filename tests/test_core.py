@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from searches import search
 from worlds import HostIdentity, Identity
 
 import brns
@@ -37,12 +38,12 @@ class Wider(Wrapper):
 
 
 def test_a_box_is_known_where_jax_compiles():
-    search = brns.NoveltySearch(Wider(Identity()), population_size=4, offspring_size=4)
-    state, key = search.init(jax.random.key(0)), jax.random.key(1)
-    expected, _ = search.step(state, key)
-    compiled, _ = jax.jit(lambda state: search.step(state, key))(state)
+    wider = search(Wider(Identity()), brns.PopulationKNN(k=2))
+    state, key = wider.init(jax.random.key(0)), jax.random.key(1)
+    expected, _ = wider.step(state, key)
+    compiled, _ = jax.jit(lambda state: wider.step(state, key))(state)
     assert_array_equal(compiled.population.descriptor, expected.population.descriptor)
-    brns.check_task(search.task)
+    brns.check_task(wider.task)
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,14 @@ REDRAW = brns.UniformResampling()
 
 
 SELECTIONS = itertools.cycle([brns.Elitist(), brns.NSGA2(), brns.Generational()])
+MUTATIONS = itertools.chain([brns.MixedMutation()], itertools.repeat(REDRAW))
+EACH = [*zip(ESTIMATORS, SELECTIONS, MUTATIONS, strict=False)]
 
 
-@pytest.mark.parametrize(("estimator", "select"), [*zip(ESTIMATORS, SELECTIONS, strict=False)])
-def test_what_is_remembered_is_the_same_in_double_precision(estimator, select):
+@pytest.mark.parametrize(("estimator", "select", "mutate"), EACH)
+def test_what_is_remembered_is_the_same_in_double_precision(estimator, select, mutate):
     def remembered():
-        search = brns.NoveltySearch(Identity(), estimator, select=select, **SIZES)
+        search = brns.NoveltySearch(Identity(), estimator, select=select, mutate=mutate, **SIZES)
         state = eqx.filter_eval_shape(search.init, KEY)
         after = eqx.filter_eval_shape(search.step, state, KEY)
         return jax.tree.map(lambda a: (a.shape, a.dtype), (state, after))

@@ -57,6 +57,12 @@ def keep_compiled():
         yield patch
 
 
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """The pictures of one comparison, `compared`, are enough; it is made before."""
+    monkeypatch.setattr("brns.pictures.style.save", lambda figure, path, **_: path.touch())
+
+
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("compared") / "worlds"

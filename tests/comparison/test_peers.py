@@ -134,7 +134,9 @@ METHODS = {"near": brns.PopulationKNN(k=3), "MAP-Elites": peers.MapElites(), "ow
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("peers") / "own"
-    return brns.compare(search(Counted(), born=6), METHODS, seeds=2, generations=5, out=out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("brns.pictures.style.save", lambda *_, **__: None)
+        return brns.compare(search(Counted(), born=6), METHODS, seeds=2, generations=5, out=out)
 
 
 def test_all_methods_have_as_many_founders_and_evaluations(compared):

@@ -17,7 +17,7 @@ import brns
 from brns.runs.provenance import read_sources
 from brns.settings.outdated import count_process_edits, discard_compiled_if_edited
 
-search = partial(make, estimator=brns.PopulationKNN(k=2))
+search = partial(make, estimator=brns.PopulationKNN(k=2), mutate=brns.UniformResampling())
 
 CODE = """
 import equinox as eqx, jax, jax.numpy as jnp, numpy as np
