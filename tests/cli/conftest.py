@@ -1,7 +1,14 @@
 """What the tests of the command line only read."""
 
 import pytest
+from matplotlib.figure import Figure
 from shell import RUN, SHORT, call
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """The pictures of the runs that are made for all tests of a file are enough."""
+    monkeypatch.setattr("brns.pictures.figures.overview", lambda records: Figure((1, 1)))
 
 
 @pytest.fixture(scope="session")
