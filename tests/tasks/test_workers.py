@@ -1,14 +1,13 @@
-"""Tasks in chunks: the same bits whoever evaluates, and errors that name whom they met."""
+"""Tasks with workers: the same bits whoever evaluates, and errors that name whom they met."""
 
 import multiprocessing
 import os
 import pickle
-import queue
 import signal
 import sys
 import threading
 import time
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 
 import cloudpickle
@@ -18,13 +17,13 @@ import jax.numpy as jnp
 import loky
 import numpy as np
 import pytest
+from chunks import EXPECTED, GENOTYPES, KEY, Slow, alone
 from files import bits, same
 from searches import HOST
 from shell import TESTS, finished, python
 from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
-from brns.core.evaluation import as_evaluation
 from brns.core.population import take_rows
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.sources import UserCode
@@ -33,37 +32,12 @@ from brns.tasks.chunked import Chunked, pop_failure_reasons, unwrap_task
 from brns.tasks.worker import EvaluationError, WorkerError
 from brns.tasks.workers import Dask, Processes
 
-KEY = jax.random.key(3)
-GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
-"""26 individuals of which Faulty's faults meet number 9 alone"""
-
-
-def alone(task, genotypes=GENOTYPES):
-    """What a task says about all of them at once."""
-    return as_evaluation(task.evaluate(genotypes, KEY), len(genotypes), task)
-
-
-EXPECTED = alone(HostIdentity())
-
 
 @pytest.fixture(scope="module")
 def shared():
     """Two workers for all tests: they take the chunks of any task."""
     with Processes(HostIdentity(), workers=2) as processes:
         yield processes.executor
-
-
-def test_a_traceable_task_meets_one_shape_whatever_the_batch():
-    shapes = []
-
-    class Noting(Identity):
-        def evaluate(self, genotypes, key):
-            shapes.append(genotypes.shape)
-            return super().evaluate(genotypes, key)
-
-    for n in (26, 25, 8, 3):
-        Chunked(Noting(), chunk=4).evaluate(GENOTYPES[:n], KEY)
-    assert shapes == [(4, 5)]
 
 
 def test_processes_give_the_bits_of_jax_here(shared):
@@ -84,12 +58,6 @@ def test_a_task_may_start_processes_in_a_worker(shared):
     assert same(Chunked(Pooling(), chunk=26, executor=shared).evaluate(GENOTYPES, KEY), EXPECTED)
 
 
-class Slow(HostIdentity):
-    def evaluate(self, genotypes, key):
-        time.sleep(0.4)
-        return super().evaluate(genotypes, key)
-
-
 def test_a_task_that_is_too_quick_for_workers_is_told_once(shared, capsys, monkeypatch):
     """A class that nobody can import goes along with what it uses."""
     middle = 300
@@ -107,18 +75,6 @@ def test_a_task_that_is_too_quick_for_workers_is_told_once(shared, capsys, monke
     assert told.count("Quick.evaluate is quicker than") == 1
     assert "take larger chunks (chunk=), or no workers (on the command line, leave" in told
     assert "Slow" not in told
-
-
-def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
-    expected = alone(Windy())
-    for chunk in (1, 7, 100):
-        task = Chunked(Windy(), chunk=chunk)
-        assert same(task.evaluate(GENOTYPES, KEY), expected)
-    with ThreadPoolExecutor(2) as threads:
-        with Chunked(Windy(), executor=threads) as task:
-            assert same(task.evaluate(GENOTYPES, KEY), expected)
-        with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*the floor"):
-            Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
 
 
 def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tmp_path):
@@ -191,20 +147,6 @@ def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, mo
     words["cancels"] = "CancelledError"
     assert words[fault] in text
     assert not task.failure_reasons
-
-
-def test_without_workers_too_and_more_than_may_fail_end_the_run():
-    genotypes = GENOTYPES.at[:, 4].set(0.0)
-    for chunk in (4, None):
-        task = Chunked(Fragile(), chunk=chunk, failures=0.1)
-        evaluation = task.evaluate(genotypes.at[3, 4].set(0.9).at[20, 4].set(0.9), KEY)
-        assert np.flatnonzero(evaluation.failed).tolist() == [3, 20]
-        message = r"4 of 26 .*failures=0.1 3 may(.|\n)*no friction"
-        with pytest.raises(EvaluationError, match=message):
-            task.evaluate(genotypes.at[:4, 4].set(0.9), KEY)
-    assert part_to_json(Chunked(Fragile(), chunk=None)) == part_to_json(Fragile())
-    with pytest.raises(ValueError, match=r"Identity is JAX code.*isfinite"):
-        Chunked(Identity(), chunk=None)
 
 
 @pytest.mark.parametrize(
@@ -331,51 +273,6 @@ class Weighty(HostIdentity):
     weight: np.ndarray = None
 
 
-@pytest.mark.filterwarnings("ignore:.*fork")
-def test_an_executor_that_forks_is_refused():
-    fork = multiprocessing.get_context("fork")
-    with (
-        ProcessPoolExecutor(1, mp_context=fork) as executor,
-        pytest.raises(EvaluationError, match=r"forks.*spawn"),
-    ):
-        Chunked(HostIdentity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
-
-
-def test_an_executor_that_hangs_is_not_waited_for_but_until_its_worker_has_started():
-    """The first chunk alone may start one: later ones have `timeout`, whatever generation they are
-    of.
-    """
-    with ThreadPoolExecutor(2) as executor:
-        task = Chunked(Slow(), executor=executor, timeout=0.2, chunk=len(GENOTYPES))
-        task.evaluate(GENOTYPES, KEY)
-        with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
-            task.evaluate(GENOTYPES, KEY)
-
-
-def make_cancelled_future():
-    """As an executor leaves one that is shut down with `cancel_futures=True`."""
-    future = Future()
-    future.cancel()
-    return future
-
-
-@pytest.mark.parametrize(
-    ("give", "message"),
-    [
-        (lambda: "a result", "must give a concurrent.futures.Future; got a builtins.str"),
-        (lambda future=Future(): future, "one future for two chunks"),  # noqa: B008
-        (make_cancelled_future, r"given up by its executor: CancelledError"),
-    ],
-)
-def test_an_executor_that_gives_no_future_of_its_own_for_a_chunk_is_refused(give, message):
-    class Wrong(Executor):
-        def submit(self, function, *arguments):
-            return give()
-
-    with pytest.raises(EvaluationError, match=message):
-        Chunked(HostIdentity(), executor=Wrong()).evaluate(GENOTYPES, KEY)
-
-
 class Modes(HostIdentity):
     """Its behavior is how many bytes a float of JAX has, and what a seed of 0 is."""
 
@@ -395,42 +292,6 @@ def test_workers_round_and_draw_by_the_settings_of_jax_in_the_searchs_process(sh
     with ThreadPoolExecutor(1) as threads, jax.enable_x64(True):
         Chunked(Modes(), executor=threads).evaluate(GENOTYPES, KEY)
     assert not jax.config.jax_enable_x64
-
-
-class Waiting(HostIdentity):
-    def evaluate(self, genotypes, key):
-        queue.SimpleQueue().get(block=False)
-
-
-def test_an_empty_queue_of_a_task_is_its_own_error():
-    with pytest.raises(queue.Empty):
-        Chunked(Waiting()).evaluate(GENOTYPES, KEY)
-
-
-class Noted(HostIdentity):
-    def evaluate(self, genotypes, key):
-        error = ValueError("the floor")
-        error.add_note("of the cellar")
-        raise error
-
-
-def test_an_error_is_told_by_what_it_says_and_not_by_its_note():
-    with pytest.raises(EvaluationError, match=r"raised ValueError: the floor\n"):
-        Chunked(Noted(), chunk=None, failures=0.5).evaluate(GENOTYPES, KEY)
-
-
-@pytest.mark.parametrize("rows", [slice(1), jnp.array([0, 1, 2, 3, 0])])
-def test_an_executor_that_gives_fewer_or_more_rows_is_refused(rows):
-    """One row would be everyone's in silence."""
-
-    class Cutting(ThreadPoolExecutor):
-        def submit(self, function, *arguments):
-            evaluation, seconds = function(*arguments)
-            return super().submit(lambda: (take_rows(evaluation, rows), seconds))
-
-    message = r"asked for 4 individuals and gave arrays of shapes \[\([15], 2\), \([15],\)"
-    with Cutting(1) as executor, pytest.raises(EvaluationError, match=message):
-        Chunked(Identity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
 
 
 def test_no_shared_memory_is_told_with_what_to_do(monkeypatch):

@@ -1,0 +1,137 @@
+"""Tasks in chunks in this process, or in an executor of one's own."""
+
+import multiprocessing
+import queue
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from chunks import GENOTYPES, KEY, Slow, alone
+from files import same
+from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
+
+from brns.core.population import take_rows
+from brns.settings.description import part_to_json
+from brns.tasks.chunked import Chunked
+from brns.tasks.worker import EvaluationError
+
+
+def test_a_traceable_task_meets_one_shape_whatever_the_batch():
+    shapes = []
+
+    class Noting(Identity):
+        def evaluate(self, genotypes, key):
+            shapes.append(genotypes.shape)
+            return super().evaluate(genotypes, key)
+
+    for n in (26, 25, 8, 3):
+        Chunked(Noting(), chunk=4).evaluate(GENOTYPES[:n], KEY)
+    assert shapes == [(4, 5)]
+
+
+def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
+    expected = alone(Windy())
+    for chunk in (1, 7, 100):
+        task = Chunked(Windy(), chunk=chunk)
+        assert same(task.evaluate(GENOTYPES, KEY), expected)
+    with ThreadPoolExecutor(2) as threads:
+        with Chunked(Windy(), executor=threads) as task:
+            assert same(task.evaluate(GENOTYPES, KEY), expected)
+        with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*the floor"):
+            Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
+
+
+def test_without_workers_too_and_more_than_may_fail_end_the_run():
+    genotypes = GENOTYPES.at[:, 4].set(0.0)
+    for chunk in (4, None):
+        task = Chunked(Fragile(), chunk=chunk, failures=0.1)
+        evaluation = task.evaluate(genotypes.at[3, 4].set(0.9).at[20, 4].set(0.9), KEY)
+        assert np.flatnonzero(evaluation.failed).tolist() == [3, 20]
+        message = r"4 of 26 .*failures=0.1 3 may(.|\n)*no friction"
+        with pytest.raises(EvaluationError, match=message):
+            task.evaluate(genotypes.at[:4, 4].set(0.9), KEY)
+    assert part_to_json(Chunked(Fragile(), chunk=None)) == part_to_json(Fragile())
+    with pytest.raises(ValueError, match=r"Identity is JAX code.*isfinite"):
+        Chunked(Identity(), chunk=None)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_an_executor_that_forks_is_refused():
+    fork = multiprocessing.get_context("fork")
+    with (
+        ProcessPoolExecutor(1, mp_context=fork) as executor,
+        pytest.raises(EvaluationError, match=r"forks.*spawn"),
+    ):
+        Chunked(HostIdentity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
+
+
+def test_an_executor_that_hangs_is_not_waited_for_but_until_its_worker_has_started():
+    """The first chunk alone may start one: later ones have `timeout`, whatever generation they are
+    of.
+    """
+    with ThreadPoolExecutor(2) as executor:
+        task = Chunked(Slow(), executor=executor, timeout=0.2, chunk=len(GENOTYPES))
+        task.evaluate(GENOTYPES, KEY)
+        with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
+            task.evaluate(GENOTYPES, KEY)
+
+
+def make_cancelled_future():
+    """As an executor leaves one that is shut down with `cancel_futures=True`."""
+    future = Future()
+    future.cancel()
+    return future
+
+
+@pytest.mark.parametrize(
+    ("give", "message"),
+    [
+        (lambda: "a result", "must give a concurrent.futures.Future; got a builtins.str"),
+        (lambda future=Future(): future, "one future for two chunks"),  # noqa: B008
+        (make_cancelled_future, r"given up by its executor: CancelledError"),
+    ],
+)
+def test_an_executor_that_gives_no_future_of_its_own_for_a_chunk_is_refused(give, message):
+    class Wrong(Executor):
+        def submit(self, function, *arguments):
+            return give()
+
+    with pytest.raises(EvaluationError, match=message):
+        Chunked(HostIdentity(), executor=Wrong()).evaluate(GENOTYPES, KEY)
+
+
+class Waiting(HostIdentity):
+    def evaluate(self, genotypes, key):
+        queue.SimpleQueue().get(block=False)
+
+
+def test_an_empty_queue_of_a_task_is_its_own_error():
+    with pytest.raises(queue.Empty):
+        Chunked(Waiting()).evaluate(GENOTYPES, KEY)
+
+
+class Noted(HostIdentity):
+    def evaluate(self, genotypes, key):
+        error = ValueError("the floor")
+        error.add_note("of the cellar")
+        raise error
+
+
+def test_an_error_is_told_by_what_it_says_and_not_by_its_note():
+    with pytest.raises(EvaluationError, match=r"raised ValueError: the floor\n"):
+        Chunked(Noted(), chunk=None, failures=0.5).evaluate(GENOTYPES, KEY)
+
+
+@pytest.mark.parametrize("rows", [slice(1), jnp.array([0, 1, 2, 3, 0])])
+def test_an_executor_that_gives_fewer_or_more_rows_is_refused(rows):
+    """One row would be everyone's in silence."""
+
+    class Cutting(ThreadPoolExecutor):
+        def submit(self, function, *arguments):
+            evaluation, seconds = function(*arguments)
+            return super().submit(lambda: (take_rows(evaluation, rows), seconds))
+
+    message = r"asked for 4 individuals and gave arrays of shapes \[\([15], 2\), \([15],\)"
+    with Cutting(1) as executor, pytest.raises(EvaluationError, match=message):
+        Chunked(Identity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
