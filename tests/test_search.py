@@ -123,7 +123,7 @@ def test_seeds_in_a_batch_equal_seeds_alone():
     experiment, keys = search(), jax.random.split(KEY, 3)
     alone = [history(experiment, 4, key)[0] for key in keys]
     founders, *later = (stack_trees(states) for states in zip(*alone, strict=True))
-    batch = eqx.filter_jit(jax.vmap(experiment.init))(keys)
+    batch = jax.jit(jax.vmap(experiment.init))(keys)
     for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(founders), strict=True):
         assert_allclose(a, b, rtol=2e-3, atol=1e-3)
     step = eqx.filter_jit(lambda states, keys: jax.vmap(experiment.step)(states, keys))
@@ -139,7 +139,7 @@ def test_where_founders_fail_in_a_batch_others_stand_once_more():
         return evaluation._replace(failed=genotypes[:, 0] > 0)
 
     experiment = search(altered(fail, Identity), estimator=ESTIMATOR)
-    batch = eqx.filter_jit(jax.vmap(experiment.init))(jax.random.split(KEY, 2)).population
+    batch = jax.jit(jax.vmap(experiment.init))(jax.random.split(KEY, 2)).population
     assert (batch.genotype[..., 0] <= 0).all()
     assert not batch.failed.any()
     assert np.isfinite(batch.novelty).all()
