@@ -63,6 +63,7 @@ def configured(name, value):
         jax.config.update(name, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [brns.VisitCounts(grids=4), brns.ExactRecognition()])
 def test_a_loop_over_batches_is_compiled_whole_in_double_precision_too(estimator):
     batches = jax.random.uniform(KEY, (3, 5, 2))

@@ -158,6 +158,7 @@ def test_files_of_other_settings_are_refused(compared, unmeasured):
             again(compared, **changed)
 
 
+@pytest.mark.slow
 def test_results_of_code_that_was_edited_are_refused(tmp_path, monkeypatch):
     task = Counting()
 

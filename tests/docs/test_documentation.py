@@ -93,6 +93,7 @@ LOGS = {
 """what the examples call, by package"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", LOGS)
 def test_the_examples_of_loggers_log_every_generation(package, tmp_path, monkeypatch):
     """With stand-ins for the packages, and a search that takes milliseconds."""

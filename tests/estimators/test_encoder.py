@@ -72,6 +72,7 @@ def test_it_equals_the_fully_connected_one_with_the_same_weights():
     assert_allclose(novelty, standard.score(like, points, population), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_runs_resume_to_the_same_bits(tmp_path):
     one = search(HostIdentity(), OWN)
     (alone,) = run(one, 4, out=tmp_path / "whole")

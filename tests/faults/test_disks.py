@@ -27,6 +27,7 @@ def half(tmp_path):
     return tmp_path / "half"
 
 
+@pytest.mark.slow
 def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half, monkeypatch):
     """The system refuses the second kilobyte of any file: EFBIG in the middle of a write."""
     before, limits = bits(half), resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -24,6 +24,7 @@ def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
     assert np.abs(shown - frames[0]).mean() < 2  # of 255, with the 256 colours of a GIF
 
 
+@pytest.mark.slow
 def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     drawn = []
     monkeypatch.setattr(movie, "paint_novelty_map", lambda shown, ax: drawn.append(shown))

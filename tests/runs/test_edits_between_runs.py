@@ -329,6 +329,7 @@ def test_a_setting_that_a_loop_changes_ends_the_run_and_is_no_counter(kind, own,
         assert reach(task) == pytest.approx(3 + before, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Host", "Compiled"])
 def test_what_is_changed_between_steps_by_hand_holds_in_the_next(kind, own):
     """Of a mutation too; and where nothing is changed, nothing is compiled anew."""

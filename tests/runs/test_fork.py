@@ -92,6 +92,7 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     assert record.metadata.forked.id == source.metadata.id
 
 
+@pytest.mark.slow
 def test_credit_follows_operators_and_begins_even_for_others(whole, tmp_path):
     mixed = replace(HOST, mutate=brns.MixedMutation(exploration=0.5))
     (source,) = brns.run(mixed, 2, out=tmp_path / "mixed", checkpoint_every=2)

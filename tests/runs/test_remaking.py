@@ -106,6 +106,7 @@ def test_a_fingerprint_sees_a_gene_and_leaves_rounding_alone(genes):
     assert np.abs(remaking.project_genotypes(moved, box) - first).min() > near
 
 
+@pytest.mark.slow
 def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, tmp_path):
     path, everybody = born
     mixture = brns.MixedMutation((PolynomialMutation(eta=9.0), GaussianMutation()))

@@ -175,6 +175,7 @@ several_cores = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @several_cores
 def test_sums_and_products_have_the_same_bits_on_one_core_and_on_two(tmp_path):
     assert on(1, SUMS, folder=tmp_path) == on(2, SUMS, folder=tmp_path)

@@ -191,6 +191,7 @@ class Heavy(HostIdentity):
         return super().evaluate(genotypes, key)
 
 
+@pytest.mark.slow
 def test_workers_start_and_import_outside_of_their_timeout_and_print_into_a_file(tmp_path):
     gymnasium = pytest.importorskip("gymnasium")
     gymnasium.register("Registered-v0", entry_point=lambda: None)
@@ -226,6 +227,7 @@ def test_what_is_registered_is_sent_to_workers_with_the_classes_of_the_script(mo
     assert (registration.registry["CartPole-v1"], {}) in sent  # a package's
 
 
+@pytest.mark.slow
 def test_a_module_that_a_script_defines_has_its_settings_in_a_worker_too(shared):
     """Where it is an argument of what JAX compiles, and where a worker makes another one."""
 
