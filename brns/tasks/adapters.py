@@ -54,8 +54,9 @@ class Adapter(eqx.Module):
         if self.num_values:
             groups = jnp.split(action, np.cumsum(self.num_values)[:-1])
             return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
-        bounds = ("low", "high") if hasattr(space, "low") else ("minimum", "maximum")
-        low, high = (jnp.broadcast_to(jnp.asarray(getattr(space, b)), space.shape) for b in bounds)
+        low = getattr(space, "low", getattr(space, "minimum", -jnp.inf))
+        high = getattr(space, "high", getattr(space, "maximum", jnp.inf))
+        low, high = (jnp.broadcast_to(jnp.asarray(each), space.shape) for each in (low, high))
         from_below, from_above = low > -UNBOUNDED, high < UNBOUNDED
         least = jnp.where(from_below, low, jnp.where(from_above, high - 2, -1.0))
         most = jnp.where(from_below & from_above, high, least + 2)

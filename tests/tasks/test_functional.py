@@ -324,6 +324,7 @@ def two(**settings):
     [
         (lambda: two(minimum=0.0, maximum=np.inf), [-0.5, 0.5], [0.5, 1.5]),  # within 2 of a bound
         (lambda: two(low=-jnp.float32(4), high=jnp.float32(4)), [-1.0, 0.5], [-4, 2]),
+        (two, [-0.5, 0.5], [-0.5, 0.5]),
         (lambda: two(num_values=jnp.full(2, 3)), [1.0, 0, 0, 0, 0, 1], [0, 2]),
     ],
 )
