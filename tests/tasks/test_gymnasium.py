@@ -172,6 +172,12 @@ class Unlike(gymnasium.vector.SyncVectorEnv):
         return super().reset(seed=range(self.num_envs), options=options)
 
 
+class Unshared(gymnasium.vector.SyncVectorEnv):
+    """As `AsyncVectorEnv` is where its worlds share no memory."""
+
+    shared_memory = False
+
+
 def test_a_vector_form_of_its_own_gives_the_same():
     rows = corridor().genotype_space.uniform(KEY, 9)
     task = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Corridor] * n), vector=True)
@@ -185,6 +191,8 @@ def test_a_vector_form_of_its_own_gives_the_same():
     instant = partial(gymnasium.vector.SyncVectorEnv, autoreset_mode="SameStep")
     with pytest.raises(ValueError, match="NEXT_STEP"):
         corridor(make_env=lambda n: instant([Corridor] * n), vector=True).evaluate(rows, KEY)
+    with pytest.raises(ValueError, match="shared_memory=True"):
+        corridor(make_env=lambda n: Unshared([Corridor] * n), vector=True).evaluate(rows, KEY)
 
 
 def test_a_batch_is_a_plain_loop_of_single_environments():

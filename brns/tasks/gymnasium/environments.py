@@ -132,6 +132,11 @@ def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:
             "a vector environment must have AutoresetMode.NEXT_STEP, Gymnasium's default; got "
             f"{mode}: let make_env make it so"
         )
+    if not getattr(worlds.unwrapped, "shared_memory", True):
+        raise ValueError(
+            "AsyncVectorEnv needs shared_memory=True: without it, of Gymnasium up to 1.4, a world "
+            "whose episode ended begins anew once more after the next reset"
+        )
     return worlds
 
 
