@@ -68,7 +68,8 @@ def test_options_and_names_that_a_text_mentions_exist(path):
 
 def test_arguments_that_an_error_mentions_exist():
     """Somewhere in brns: as a parameter or a field."""
-    names = {"mp_context", "ipc"}  # of a pool of the standard library, and of docker
+    # Of a pool of the standard library, of docker, and of Gymnasium.
+    names = {"mp_context", "ipc", "shared_memory"}
     for tree in TREES.values():
         for node in ast.walk(tree):
             if isinstance(node, ast.arg):

@@ -134,8 +134,8 @@ def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:
         )
     if not getattr(worlds.unwrapped, "shared_memory", True):
         raise ValueError(
-            "AsyncVectorEnv needs shared_memory=True: without it, of Gymnasium up to 1.4, a world "
-            "whose episode ended begins anew once more after the next reset"
+            "AsyncVectorEnv needs shared_memory=True, its default: without it, in Gymnasium 1.4, a "
+            "world whose episode had ended begins anew one step after the next reset"
         )
     return worlds
 
