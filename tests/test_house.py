@@ -39,6 +39,7 @@ def name(path: Path) -> str:
 FILES = {name(path): path for path in HOME.rglob("*.py")}
 
 
+@cache
 def imported(file: str) -> set[str]:
     """The files of ours that a file imports anywhere."""
     found = set()
@@ -55,7 +56,6 @@ def imported(file: str) -> set[str]:
     }
 
 
-@cache
 def find_arrows() -> set[tuple[str, str]]:
     return {(file, other) for file in FILES for other in imported(file)}
 

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from files import same
 from numpy.testing import assert_array_equal
 from searches import search
 from test_keys import ESTIMATORS, MIXTURES
@@ -71,7 +70,7 @@ def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estima
         state, novelty = learn_and_score(estimator, box, parents, offspring)
         return state, novelty[:6], novelty[6:][~failed]
 
-    assert same(state_and_novelty(10.0), state_and_novelty(500.0))
+    assert eqx.tree_equal(state_and_novelty(10.0), state_and_novelty(500.0))
 
 
 def test_crowding_is_that_of_the_largest_numbers_too():

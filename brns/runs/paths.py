@@ -37,8 +37,8 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> list[i
     except TypeError:
         numbers = []
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
-    some = 1 <= len(set(numbers)) == len(numbers) <= MOST_SEEDS
-    if not some or numbers[0] < 0 or numbers[-1] >= 2**32:
+    allowed = 1 <= len(numbers) <= MOST_SEEDS and numbers[0] >= 0 and numbers[-1] < 2**32
+    if not allowed or len(set(numbers)) < len(numbers):
         raise ValueError(
             f"a run needs 1 to {MOST_SEEDS:,} different seeds, whole numbers from 0 to 2**32 - 1, "
             "and no seed beside a list of seeds (seed is which one, seeds how many or which); got "
