@@ -267,7 +267,8 @@ class NoveltySearch(eqx.Module):
         with explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
-            check_generation(self, int(after.generation), generation)
+            on_host = jax.tree.map(np.asarray, generation)
+            check_generation(self, int(after.generation), on_host)
         return after, generation
 
     def _call_by_hand(self, *arguments: PyTree) -> contextlib.AbstractContextManager[None]:

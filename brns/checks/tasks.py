@@ -54,20 +54,23 @@ def check_task(
     check_recordable(task, "task")
     name, box = f"{type(task).__name__}.evaluate", task.behavior_space
     draw, key = jax.random.split(jax.random.key(0))
-    genotypes = task.genotype_space.uniform(draw, n)
+    genotypes = np.asarray(task.genotype_space.uniform(draw, n))
 
-    def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""] = key) -> Evaluation:
+    def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""]) -> Evaluation:
         with explain_task_errors(task), _explain_which_rows_raise(task, batch, key):
             evaluation = task.evaluate(batch, key)
         return as_evaluation(evaluation, len(batch), task)
+
+    def evaluate_on_host(batch: Float[np.ndarray, "m p"]) -> Evaluation:
+        return jax.tree.map(np.asarray, evaluate(jnp.asarray(batch), key))
 
     settings = part_to_json(task)
     forgets = "" if task.traceable else FORGETS
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
     with evaluate_by_hand(task):
-        first = evaluate(genotypes)
+        first = evaluate_on_host(genotypes)
         _check_descriptors_and_fitness(name, first, box)
-        again = evaluate(genotypes)
+        again = evaluate_on_host(genotypes)
         agree = _find_agreeing_rows(task, again, first, tolerance, tolerance)
         if not agree.all():
             raise ValueError(
@@ -79,8 +82,8 @@ def check_task(
             )
         sizes = [n - 1] if sizes is None else sizes
         for where, batch, row in _make_batch_variants(task, genotypes, sizes):
-            same = take_rows(evaluate(batch), jnp.flatnonzero(row >= 0))
-            before = take_rows(first, jnp.asarray(row[row >= 0]))
+            same = take_rows(evaluate_on_host(batch), np.flatnonzero(row >= 0))
+            before = take_rows(first, row[row >= 0])
             agree = _find_agreeing_rows(task, same, before, **near)
             if agree.mean() < (1 if len(batch) == n else 0.5):
                 raise ValueError(
@@ -105,11 +108,10 @@ def check_task(
 
 def _format_evaluation_summary(task: Task, evaluation: Evaluation) -> str:
     """What a sound task gave, for its author to see whether it is what was meant."""
-    failed, box = np.asarray(evaluation.failed), task.behavior_space
+    failed, box = evaluation.failed, task.behavior_space
     if failed.all():
         return f"{type(task).__name__}: all of {len(failed)} random genotypes failed"
-    behaviors = np.asarray(evaluation.descriptor)[~failed]
-    fitness = np.asarray(evaluation.fitness)[~failed]
+    behaviors, fitness = evaluation.descriptor[~failed], evaluation.fitness[~failed]
     ends = behaviors.min(axis=0), behaviors.max(axis=0), box.low, box.high
     least, most, low, high = (np.array2string(np.asarray(x), 80, 3, threshold=6) for x in ends)
     return (
@@ -145,8 +147,8 @@ def _explain_which_rows_raise(
 
 def _check_descriptors_and_fitness(name: str, evaluation: Evaluation, box: Box) -> None:
     """Refuse what is not finite, and descriptors outside the box, of those who did not fail."""
-    living = ~np.asarray(evaluation.failed)
-    descriptor = np.asarray(evaluation.descriptor)[living]
+    living = ~evaluation.failed
+    descriptor = evaluation.descriptor[living]
     if not (np.isfinite(descriptor).all() and np.isfinite(evaluation.fitness)[living].all()):
         what = "a descriptor or fitness that is not finite"
         raise ValueError(f"{name} gave {what} for genotypes in the box")
@@ -159,27 +161,27 @@ def _check_descriptors_and_fitness(name: str, evaluation: Evaluation, box: Box) 
 
 
 def _make_batch_variants(
-    task: Task, genotypes: Float[Array, "n p"], sizes: Sequence[int]
-) -> list[tuple[str, Float[Array, "m p"], np.ndarray]]:
+    task: Task, genotypes: Float[np.ndarray, "n p"], sizes: Sequence[int]
+) -> list[tuple[str, Float[np.ndarray, "m p"], np.ndarray]]:
     """Other batches of the same genotypes, with the row that each was before, or -1 for another."""
     n = len(genotypes)
     rows = np.arange(n)
     order = np.random.default_rng(0).permutation(n)
     moved = np.empty(n, int)
     moved[order] = np.roll(order, 1)  # one cycle through all rows: every one gets another place
-    others = task.genotype_space.uniform(jax.random.key(1), n)
+    others = np.asarray(task.genotype_space.uniform(jax.random.key(1), n))
     variants = [("in another order", genotypes[moved], moved)]
     for fixed in (rows % 2 == 0, rows % 2 == 1):
-        beside = jnp.where(fixed[:, None], genotypes, others)
+        beside = np.where(fixed[:, None], genotypes, others)
         variants.append(("beside other genotypes", beside, np.where(fixed, rows, -1)))
     return variants + [(f"in a batch of {size}", genotypes[:size], rows[:size]) for size in sizes]
 
 
 def _describe_evaluation_differences(a: Evaluation, b: Evaluation, box: Box) -> str:
     """How far the results of those who failed in neither are from each other."""
-    living = ~np.asarray(a.failed | b.failed)
-    far = np.abs(np.asarray(a.descriptor - b.descriptor)[living]) / np.asarray(box.high - box.low)
-    fitness = np.abs(np.asarray(a.fitness - b.fitness)[living])
+    living = ~(a.failed | b.failed)
+    far = np.abs((a.descriptor - b.descriptor)[living]) / np.asarray(box.high - box.low)
+    fitness = np.abs((a.fitness - b.fitness)[living])
     most = fitness.max(initial=0)
     return f"up to {far.max(initial=0):.2g} of the box away and {most:.2g} in fitness"
 

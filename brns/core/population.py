@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
@@ -130,7 +131,7 @@ def flatten_by_name(tree: Any) -> dict[str, Any]:
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
-def take_rows(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
+def take_rows(columns: T, rows: Int[Array | np.ndarray, "..."] | slice | int) -> T:
     """The given rows of every column of a NamedTuple of arrays, such as a population."""
     return jax.tree.map(lambda column: column[rows], columns)
 

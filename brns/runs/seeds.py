@@ -133,5 +133,6 @@ def copy_to_host(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
+@jax.jit
 def stack_trees(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import collections
 import contextlib
 import copy
 import dis
@@ -142,6 +143,7 @@ def _list_codes(code: types.CodeType) -> list[types.CodeType]:
     return [each for each in _iterate_constants([code]) if isinstance(each, types.CodeType)]
 
 
+@functools.lru_cache(maxsize=1024)
 def find_globals_and_names(code: types.CodeType) -> tuple[set[str], set[str]]:
     """The globals that a function and those within it use, and all names, of attributes too."""
     steps = [step for step in dis.get_instructions(code) if "GLOBAL" in step.opname]
@@ -184,14 +186,15 @@ def find_user_file(name: str) -> str | None:
     return None
 
 
-def find_globals_bound_to(value: Any) -> list[tuple[dict[str, Any], str]]:
-    """Where the user's modules have a value: the names of each, and that of the value in it."""
-    bindings = []
+def find_globals_by_value() -> dict[int, list[tuple[dict[str, Any], str]]]:
+    """Where the user's modules have a value, by its id: the names of each, and its own in it."""
+    bindings = collections.defaultdict(list)
     for module in list(sys.modules.values()):
         names = module.__dict__ if isinstance(module, types.ModuleType) else {}
         if _is_user_module(names.get("__name__"), names.get("__file__")):
-            bindings += [(names, name) for name, held in list(names.items()) if held is value]
-    return sorted(bindings, key=lambda each: (each[0]["__name__"], each[1]))
+            for name, value in list(names.items()):
+                bindings[id(value)].append((names, name))
+    return bindings
 
 
 def find_strings(code: types.CodeType) -> set[str]:

@@ -26,7 +26,7 @@ from brns.settings.code import (
     extract_name_writes,
     find_assigned_attributes,
     find_globals_and_names,
-    find_globals_bound_to,
+    find_globals_by_value,
     find_imports,
     find_strings,
     find_user_file,
@@ -127,6 +127,10 @@ class UserCode:
             for name in names
         }
         return {name: text for name, text in texts.items() if text}
+
+    @functools.cached_property
+    def _globals_by_value(self) -> dict[int, list[tuple[dict[str, Any], str]]]:
+        return find_globals_by_value()
 
     def join_value_texts(self, name: str) -> str:
         """What there is of a name, but for functions."""
@@ -433,8 +437,8 @@ class UserCode:
 
     def _collect_object_assignments(self, thing: Any) -> bool:
         """Add the lines of a user's modules that assign an object; gives whether any name it."""
-        bindings = find_globals_bound_to(thing)
-        for module, name in bindings:
+        bindings = self._globals_by_value.get(id(thing), [])
+        for module, name in sorted(bindings, key=lambda each: (each[0]["__name__"], each[1])):
             self._collect_globals(module, {name}, get_module_prefix(module))
         return bool(bindings)
 
