@@ -24,7 +24,6 @@ from brns.runs.remaking import Keep
 from brns.runs.seeds import compute_generations
 from brns.runs.store import list_run_or_child_runs
 from brns.search import NoveltySearch
-from brns.settings.differences import short_repr
 from brns.settings.outdated import EditWatch, count_process_edits
 
 Exist = Literal["refuse", "resume"]
@@ -181,10 +180,7 @@ def _prepare_to_begin_or_reopen(
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
     numbers = paths.resolve_seeds(seed, seeds)
     path = paths.make_temporary_folder() if out is None else paths.resolve_output_folder(out)
-    if not isinstance(search, NoveltySearch):
-        raise ValueError(
-            f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
-        )
+    metadata.check_search(search)
     for what, value, choices in [("exist", exist, Exist), ("genotypes", genotypes, Keep)]:
         if value not in get_args(choices):
             raise ValueError(f"{what} must be {' or '.join(get_args(choices))}; got {value!r}")
@@ -210,6 +206,8 @@ def _open_and_iterate_runs_with_bar(
     path: Path, open_runs: OpenRuns, until: Until | None, visible: bool, temporary: bool = False
 ) -> Generator[list[SavedGeneration], None, None]:
     """One generation of all seeds after another; each was saved before it is handed out."""
+    if until is not None and not callable(until):
+        raise ValueError(f"until must be a function, such as brns.saturated; got {until!r}")
     compilation_cache.enable_compilation_cache()
     with (
         Bar("generation", summary="compiling", visible=visible) as bar,

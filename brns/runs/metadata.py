@@ -19,7 +19,7 @@ from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings import edits
 from brns.settings.description import check_recordable, part_to_json
-from brns.settings.differences import find_differences, follow_moved_paths, format_diff
+from brns.settings.differences import find_differences, follow_moved_paths, format_diff, short_repr
 from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.tasks.chunked import unwrap_task
 
@@ -44,6 +44,14 @@ class Forked(Facts):
 
 Status = Literal["running", "finished", "saturated", "stopped", "interrupted", "failed"]
 """how the work on a run ended, or that it has not"""
+
+
+def check_search(search: Any) -> None:
+    """Refuse a task, or anything else, in place of a search."""
+    if not isinstance(search, NoveltySearch):
+        raise ValueError(
+            f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
+        )
 
 
 def format_time_now() -> str:
@@ -131,6 +139,7 @@ class Metadata(Facts):
 
     def find_different_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """As `Record.find_different_settings`."""
+        check_search(search)
         before, here = self.experiment, part_to_json(search)
         if before != here:
             before = follow_moved_paths(before, here, read_sources(search).folders)

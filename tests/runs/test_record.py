@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import jax
 import numpy as np
@@ -170,6 +171,13 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole):
         alone.search  # noqa: B018
     assert alone.behavior_space.low.tolist() == [0, 0]
     assert alone.behavior_space.high.tolist() == [600, 600]
+
+
+def test_a_task_in_place_of_a_search_is_told(whole):
+    fork = partial(brns.fork, whole, 9, out=whole / "fork")
+    for give in (partial(Record, whole), partial(Record(whole).state, 9), fork):
+        with pytest.raises(ValueError, match=r"a search, as in brns\.NoveltySearch\(task\); got"):
+            give(search=SEARCH.task)
 
 
 def test_a_list_of_runs_or_a_file_in_place_of_a_run_is_told(whole):

@@ -195,6 +195,7 @@ def test_seeds_have_one_meaning(asked, found):
         ({"generations": 0}, "generations must be a whole number from 1 on"),
         ({"exist": "overwrite"}, "exist must be refuse or resume; got 'overwrite'"),
         ({"search": HOST.task}, r"a search, as in brns\.NoveltySearch\(task\); got HostIdentity"),
+        ({"until": "saturated"}, r"until must be a function, such as brns\.saturated; got 'sat"),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number from 1 on"),
         ({"seed": 7, "seeds": [1, 2]}, r"no seed beside a list of seeds \(.*\); got seed=7"),
         ({"seeds": []}, r"seeds, whole numbers from 0 to 2\*\*32 - 1, .*\[\]"),
