@@ -6,7 +6,7 @@ import logging
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -174,6 +174,8 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
             f"(world._replace(cells=...)); got {cells}"
         )
     else:
+        if not isinstance(what, Iterable):
+            raise ValueError(f"a comparison needs a task, a search or worlds; got {what!r:.80}")
         names = [what] if isinstance(what, str | World) else list(what)
         if not names:
             raise ValueError("a comparison needs at least one world; got none")
@@ -207,6 +209,11 @@ def _make_methods(
         raise ValueError(
             f'a comparison needs estimators by name, as in {{"counts": VisitCounts()}}; got '
             f"{estimators!r}"
+        )
+    if not isinstance(mutations, Mapping):
+        raise ValueError(
+            'mutations are operators by name, as in {"gauss": GaussianMutation()}; got '
+            f"{mutations!r}"
         )
     methods: dict[str, _Method] = {}
     for name, estimator in estimators.items():

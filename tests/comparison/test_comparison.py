@@ -238,6 +238,8 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         ("arm", {"cells": CELLS}, "cells are for a task"),
         (Identity(), {"cells": (6, 6, 6)}, r"worlds\.Cells; got \(6, 6, 6\)"),
         (Identity(), {"estimators": [brns.PopulationKNN()]}, "estimators by name"),
+        (brns.VisitCounts(), {}, r"a task, a search or worlds; got VisitCounts\("),
+        (Identity(), {"mutations": brns.GaussianMutation()}, "mutations are operators by name"),
         ("arm", {"estimators": {1: brns.PopulationKNN()}}, "must be text on one line.* got 1"),
         ("arm", {"estimators": {"_hidden": brns.PopulationKNN()}}, "not with _ at the beginning"),
         ("arm", {"estimators": {"two\nlines": brns.PopulationKNN()}}, r"got 'two\\nlines'"),
