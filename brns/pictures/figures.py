@@ -90,6 +90,8 @@ def draw(
     check_name("over", over, get_args(Over))
     if width is not None:
         check_name("width", width, style.WIDTHS)
+    if not isinstance(ax, Axes | None):
+        raise ValueError(f"ax must be one axes, as in axes[0, 0] of plt.subplots; got {ax!r:.80}")
     return prepare_figure(name, records, over=over, last=ax is not None, **options).draw(ax, width)
 
 

@@ -200,6 +200,7 @@ def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
     no_runs = r"such as brns\.records\(path\); got 'runs/one'"
     refused = [
         ("one panel fits on ax; these runs have 2", lambda: draw("q", [*near, *archived], ax=ax)),
+        (r"ax must be one axes, .*; got \[<Axes", lambda: draw("coverage", maze, ax=[ax])),
         ("got none", lambda: pictures.overview([])),
         ("did you mean age", lambda: draw("ages", [])),
         (no_runs, lambda: pictures.overview("runs/one")),
