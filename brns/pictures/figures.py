@@ -174,6 +174,7 @@ def prepare_figure(
     requested = {option: value for option, value in options.items() if value is not None}
     for option in sorted({*requested, *how}.difference(picture.options)):
         known = ", ".join(picture.options) or "none"
+        option = "shape (--cells)" if option == "shape" else option
         raise ValueError(f"{name} has no option {option}; its options are: {known}")
     if last and picture.panels == "states":
         requested.setdefault("generation", None)

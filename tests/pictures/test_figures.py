@@ -211,6 +211,7 @@ def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
             lambda: draw("coverage", maze, over="time"),
         ),
         ("cells; its options are: shape, indiv", lambda: draw("coverage", maze, cells=(9, 9))),
+        (r"q has no option shape \(--cells\)", lambda: draw("q", maze, shape=(5, 5))),
         ("the same seed", lambda: pictures.group_by_method([*archived, archived[0]])),
         ("different tasks", lambda: draw("coverage", [maze, *near], ax=ax)),
         ("needs a task with fitness", lambda: draw("elites", [maze])),
