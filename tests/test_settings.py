@@ -335,6 +335,7 @@ PAIRS = [
     (jax.random.key(0), jax.random.key(1)),
     (functools.partial(max, 1), functools.partial(max, 2)),
     (functools.partial(Plain, value=0.5), functools.partial(Plain, value=0.6)),
+    tuple(functools.wraps(max)(functools.partial(max, number)) for number in (1, 2)),
     (Config(), Config(2.0)),
     (Model(), Model(gain=2.0)),
     (Spec(1), Spec(2)),
@@ -365,6 +366,13 @@ def test_settings_of_every_kind_are_recorded(one, other, kind):
     assert find_differences(first, second)
     assert not find_differences(first, same)
     check_recordable(kind(one), "search")
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, jax.vmap, eqx.filter_jit, functools.lru_cache])
+def test_arguments_of_a_wrapped_function_are_recorded(wrap):
+    first, second = (part_to_json(wrap(functools.partial(pow, number))) for number in (1, 2))
+    assert first == {"name": "partial", "function": {"name": "pow"}, "args": [1]}
+    assert second["args"] == [2]
 
 
 @pytest.mark.parametrize(("one", "other"), REBUILT, ids=lambda value: type(value).__name__)

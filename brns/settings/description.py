@@ -59,6 +59,9 @@ def part_to_json(part: Any) -> Any:
         return [part_to_json(item) for item in part]
     if is_array(part):
         return _array_to_json(part)
+    wrapped = get_attribute_safely(part, "__wrapped__")  # as in jax.jit(functools.partial(...))
+    if callable(wrapped) and not isinstance(part, type | functools.partial):
+        return part_to_json(wrapped)
     source = get_attribute_safely(part, "__self__", part)  # of a bound method
     if _is_random_or_iterator(source):
         return {"name": type(source).__name__, UNRECORDABLE: DRAWN}
