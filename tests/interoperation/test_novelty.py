@@ -5,6 +5,7 @@ import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 
 import equinox as eqx
 import jax
@@ -160,6 +161,11 @@ def test_what_are_no_descriptors_and_no_novelty_is_refused():
     for wrong in (None, [["a", "b"]], [[1j, 0]], [[0, 0], [0]], seconds):
         with pytest.raises(ValueError, match=r"brns\.Novelty needs descriptors as"):
             novelty.score(wrong)
+    halves = [[Fraction(1, 2), 0]]
+    for wrong, advice in ((iter(halves), "give a list"), (halves, r"np\.array\(\.\.\., float\)")):
+        with pytest.raises(ValueError, match=advice):
+            novelty.score(wrong)
+    assert novelty.score(np.array(halves, float)) == novelty.score([[0.5, 0]])
     with pytest.raises(ValueError, match="1 finite numbers"):
         novelty.learn([[0.0, 0.0]], novelty=[1.0, 2.0])
     with pytest.raises(ValueError, match="PopulationKNN remembers nothing: give the population"):
