@@ -67,16 +67,19 @@ class NoveltyArchive(ArchiveBase):
             `novelty` `(n,)`, and `status` `(n,)`, which is 2, "new", for all.
 
         Raises:
-            ValueError: where measures have another shape or are not finite, or there are not as
-                many solutions, objectives and measures.
+            ValueError: where measures have another shape or are not finite, solutions have
+                another than `solution_dim`, or there are not as many objectives or measures.
         """
         objective = np.zeros(len(measures)) if objective is None else objective
         columns = {"solution": solution, "objective": objective, "measures": measures}
         batch = {name: np.array(values, np.float32) for name, values in columns.items()}
-        if len({len(values) for values in batch.values()}) > 1:
+        width = np.broadcast_shapes(self.solution_dim)
+        lengths = {values.shape[:1] for values in batch.values()}
+        if len(lengths) > 1 or batch["solution"].shape[1:] != width:
             shapes = ", ".join(f"{name} of {values.shape}" for name, values in batch.items())
             raise ValueError(
-                f"a batch has as many solutions, objectives and measures; got {shapes}"
+                "a batch has as many solutions, objectives and measures, and a solution the shape "
+                f"{width}; got {shapes}"
             )
         measures = batch["measures"]
         novelty = self.novelty.score(measures, population=measures)
