@@ -32,7 +32,7 @@ from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
 from brns.settings.edits import describe_code_for_workers
-from brns.settings.outdated import count_process_edits
+from brns.settings.outdated import count_process_edits, evaluate_by_hand
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads
@@ -155,7 +155,8 @@ class Chunked(Wrapper):
             self.executor.get_or_open_executor()
         batch = Batch(n, self.task.behavior_space)
         try:
-            self._collect_results(submit, chunks, batch)
+            with evaluate_by_hand(self.task):
+                self._collect_results(submit, chunks, batch)
         finally:
             for row, text in batch.reasons.items():
                 if text != worker.MARKED:

@@ -42,6 +42,21 @@ def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
             Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
 
 
+class Moved(HostIdentity):
+    by: np.ndarray = None
+
+    def evaluate(self, genotypes, key):
+        return super().evaluate(genotypes + self.by, key)
+
+
+def test_what_is_changed_between_two_evaluations_by_hand_reaches_an_executor():
+    task = Moved(by=np.zeros(5, np.float32))
+    with ThreadPoolExecutor(1) as threads:
+        chunked = Chunked(task, executor=threads)
+        for task.by[:] in (0.0, 0.25):
+            assert same(chunked.evaluate(GENOTYPES, KEY), alone(task))
+
+
 def test_without_workers_too_and_more_than_may_fail_end_the_run():
     genotypes = GENOTYPES.at[:, 4].set(0.0)
     for chunk in (4, None):
