@@ -58,7 +58,8 @@ def resolve_output_folder(out: str | os.PathLike) -> Path:
 
 def expand_home(path: str | os.PathLike) -> Path:
     """The path, absolute and without a tilde; a `RecordError` where nobody can tell it."""
-    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or "\0" in text:
         advice = ": take one of them, as in records[0]" if isinstance(path, list) else ""
         raise ValueError(f"a path must be a text, a path or a record; got {path!r:.80}{advice}")
     try:

@@ -114,7 +114,9 @@ def test_a_link_to_itself_is_refused_before_anything_is_computed(tmp_path, monke
 
 
 def test_what_is_no_place_is_refused(tmp_path, unchecked):
-    for place in (b"run", 5, "a\0b"):
+    (tmp_path / "there").mkdir()
+    (entry,) = os.scandir(os.fsencode(tmp_path))  # its path is bytes
+    for place in (b"run", 5, "a\0b", entry):
         with pytest.raises(ValueError, match="must be a text, a path or a record; got"):
             brns.run(HOST, 1, out=place)
     (record,) = brns.run(HOST, 1, out=tmp_path / "run")
