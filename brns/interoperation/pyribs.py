@@ -67,8 +67,8 @@ class NoveltyArchive(ArchiveBase):
             `novelty` `(n,)`, and `status` `(n,)`, which is 2, "new", for all.
 
         Raises:
-            ValueError: where measures have another shape or are not finite, solutions have
-                another than `solution_dim`, or there are not as many objectives or measures.
+            ValueError: where solutions or measures have another shape, there are not as many
+                solutions, objectives and measures, or measures are not finite.
         """
         objective = np.zeros(len(measures)) if objective is None else objective
         columns = {"solution": solution, "objective": objective, "measures": measures}

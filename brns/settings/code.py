@@ -187,7 +187,7 @@ def find_user_file(name: str) -> str | None:
 
 
 def find_globals_by_value() -> dict[int, list[tuple[dict[str, Any], str]]]:
-    """Where the user's modules have a value, by its id: the names of each, and its own in it."""
+    """Where the user's modules have each value, by its id: a module's names, and the value's."""
     bindings = collections.defaultdict(list)
     for module in list(sys.modules.values()):
         names = module.__dict__ if isinstance(module, types.ModuleType) else {}
