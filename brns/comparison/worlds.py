@@ -80,7 +80,8 @@ class World(NamedTuple):
     """in tables and pictures, and on the command line"""
     title: str
     """what it is, in a few words"""
-    split: Literal["tune", "report", "held out"]
+    split: Literal["tune", "report", "held out", "own"]
+    """tune where defaults were chosen on it, own where the task is a user's"""
     task: Callable[[], Task]
     """makes the task, when it is needed: a maze's tables take 40 MB"""
     population_size: int
@@ -183,7 +184,7 @@ def make_world_of_task(
             "Cells(low, high, side, reachable, counted, place))"
         )
     name, cells = type(task).__name__, cells or _make_cells_over_last_two_dimensions(task)
-    return World(name, name, "report", lambda: task, population_size, generations, cells)
+    return World(name, name, "own", lambda: task, population_size, generations, cells)
 
 
 def _make_cells_over_last_two_dimensions(task: Task) -> Cells:
