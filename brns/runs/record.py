@@ -347,7 +347,9 @@ class Record:
         genotype = self.genotypes(columns["id"], columns["born"])
         return Population(genotype=genotype, **columns)  # ty: ignore[invalid-argument-type]
 
-    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
+    def genotypes(
+        self, ids: Sequence[int] | np.ndarray, born: Sequence[int] | np.ndarray
+    ) -> np.ndarray:
         """The genotypes of individuals.
 
         Those that are not on disk are made again, which needs the search and gives the same up to
@@ -363,6 +365,7 @@ class Record:
         Raises:
             RecordError: where there are no such individuals, or theirs cannot be made again.
         """
+        ids, born = np.asarray(ids), np.asarray(born)
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
             everyone = self.read_generation_arrays(g)["offspring"]["id"]

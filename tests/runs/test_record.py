@@ -111,6 +111,9 @@ def test_genotypes_are_found_where_they_were_born(whole):
         assert_array_equal(mine, its)
     with pytest.raises(RecordError, match="no individuals 999, -7"):
         record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
+    assert_array_equal(
+        record.genotypes([3, 0], [0, 0]), record.genotypes(*np.array([[3, 0], [0, 0]]))
+    )
 
 
 def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
