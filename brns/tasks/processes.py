@@ -159,6 +159,8 @@ def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
         # As daemons, Dask's workers could have no processes.
         multiprocessing.current_process().daemon = False
         environment = {"JAX_PLATFORMS": "cpu", **make_one_thread_variables()}
+        # loky would replace a process that grows by 300 MB, and the new one would have no task.
+        environment["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
         for name in CACHE:
             if (value := getattr(jax.config, name)) is not None:
                 environment[name.upper()] = str(value)

@@ -325,6 +325,13 @@ def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
     assert shared.opened is None
 
 
+def test_a_worker_whose_memory_grows_is_not_replaced(monkeypatch):
+    pytest.importorskip("psutil")  # without it loky does not look, otherwise once a second
+    monkeypatch.setenv("LOKY_MAX_MEMORY_LEAK_SIZE", "-1e12")
+    with Processes(Slow(), workers=1, chunk=4) as task:
+        assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+
+
 def test_without_the_extra_dask_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"brns\[dask\]"):
