@@ -57,6 +57,7 @@ from brns.core.forks import check_not_forked
 from brns.core.novelty import init_and_score_founders, init_state, score_novelty, update_estimator
 from brns.core.population import (
     concatenate_populations,
+    copy_to_host,
     make_individuals,
     make_initial_generation,
     take_rows,
@@ -196,7 +197,7 @@ class NoveltySearch(eqx.Module):
                 self.estimator, self.task.behavior_space, founders, estimate
             )
         if not is_traced(population):
-            on_host = jax.tree.map(np.asarray, population)
+            on_host = copy_to_host(population)
             check_descriptors_in_numeric_range(0, on_host, self.task.behavior_space)
             check_not_all_failed_and_finite(0, make_initial_generation(on_host))
         credit = self.mutate_as_mixture.initial_credit()
@@ -267,8 +268,7 @@ class NoveltySearch(eqx.Module):
         with explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
-            on_host = jax.tree.map(np.asarray, generation)
-            check_generation(self, int(after.generation), on_host)
+            check_generation(self, int(after.generation), copy_to_host(generation))
         return after, generation
 
     def _call_by_hand(self, *arguments: PyTree) -> contextlib.AbstractContextManager[None]:
@@ -407,8 +407,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     say: genotypes outside the box, what is not finite, parents who are not of the state, and
     survivors of whom one lives on twice.
 
-    `tell` does so too; one that is compiled with a task cannot. The generation has its values, on
-    the host where it is read anyway.
+    `tell` does so too; one that is compiled with a task cannot. The generation is on the host.
     """
     space = search.task.genotype_space
     check_genotypes_in_box("mutate", search.mutate, generation.offspring.genotype, space)

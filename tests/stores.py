@@ -5,10 +5,10 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from brns.core.population import copy_to_host
 from brns.runs import metadata
 from brns.runs.loop import iterate_generations
 from brns.runs.opening import save_founders_and_begin_runs
-from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 
 

@@ -13,7 +13,8 @@ from test_keys import ESTIMATORS
 from worlds import HostIdentity, Identity, altered
 
 import brns
-from brns.runs.seeds import copy_to_host, count_parallel_batches
+from brns.core.population import copy_to_host
+from brns.runs.seeds import count_parallel_batches
 
 KEY = jax.random.key(0)
 SIZES = {"population_size": 6, "offspring_size": 6}

@@ -159,7 +159,7 @@ def check_not_all_failed_and_finite(number: int, generation: Generation) -> None
         finite = np.isfinite(getattr(rows, column))
         bad = ~finite.all(axis=tuple(range(1, finite.ndim)))
         if column != "genotype":
-            bad &= ~np.asarray(rows.failed)
+            bad &= ~rows.failed
         if bad.any():
             hint = f" {SKIP}" if source == "task" else ""
             far = " in float32, which ends at 3.4e38" if source == "task" else ""
@@ -174,7 +174,7 @@ def check_descriptors_in_numeric_range(number: int, individuals: Population, spa
     """Refuse behaviors beside which float32 cannot tell those in the box from each other."""
     descriptors = np.asarray(individuals.descriptor)
     far = np.isfinite(descriptors).all(axis=1) & ~is_within_numeric_range(descriptors, space)
-    far &= ~np.asarray(individuals.failed)
+    far &= ~individuals.failed
     if far.any():
         raise ValueError(
             f"the task gave {far.sum()} behaviors of generation {number} farther than "

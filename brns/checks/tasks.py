@@ -13,7 +13,7 @@ from brns.checks.generations import explain_task_errors
 from brns.checks.parts import check_part, check_spaces
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import as_evaluation
-from brns.core.population import take_rows
+from brns.core.population import copy_to_host, take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
 from brns.settings.edits import CHANGED_SETTINGS
@@ -62,7 +62,7 @@ def check_task(
         return as_evaluation(evaluation, len(batch), task)
 
     def evaluate_on_host(batch: Float[np.ndarray, "m p"]) -> Evaluation:
-        return jax.tree.map(np.asarray, evaluate(jnp.asarray(batch), key))
+        return copy_to_host(evaluate(jnp.asarray(batch), key))
 
     settings = part_to_json(task)
     forgets = "" if task.traceable else FORGETS

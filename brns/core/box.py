@@ -110,7 +110,8 @@ def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
     if not real or column.dtype.kind == "m":  # to NumPy a duration is an integer
         text = getattr(column.dtype, "kind", "key") in "OSU"
         what = f"{values!r:.80} ({column.dtype})" if text else column.dtype
-        objects = ": convert it with np.array(..., float)" if column.ndim else ": give a list"
-        advice = objects if column.dtype == object else ""
+        advice = ""
+        if column.dtype == object:
+            advice = ": convert it with np.array(..., float)" if column.ndim else ": give a list"
         raise ValueError(f"{error_start} {name} as real numbers; got {what}{advice}")
     return column

@@ -131,6 +131,11 @@ def flatten_by_name(tree: Any) -> dict[str, Any]:
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
+def copy_to_host(tree: Any) -> Any:
+    """The tree with NumPy's arrays."""
+    return jax.tree.map(np.asarray, tree)
+
+
 def take_rows(columns: T, rows: Int[Array | np.ndarray, "..."] | slice | int) -> T:
     """The given rows of every column of a NamedTuple of arrays, such as a population."""
     return jax.tree.map(lambda column: column[rows], columns)

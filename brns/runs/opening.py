@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from brns.checks.parts import PRNG_SETTINGS, require_integer
+from brns.core.population import copy_to_host
 from brns.formatting import escape_control
 from brns.runs import metadata
 from brns.runs.active import ActiveRun
@@ -24,7 +25,6 @@ from brns.runs.paths import make_directory_atomically
 from brns.runs.provenance import collect_provenance, read_sources
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
-from brns.runs.seeds import copy_to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
 from brns.settings.differences import format_changed_settings, format_diff

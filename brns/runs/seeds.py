@@ -18,11 +18,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task
-from brns.core.population import take_rows
+from brns.core.population import copy_to_host, take_rows
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
 from brns.settings.outdated import search_is_evaluating
@@ -126,11 +125,6 @@ def _compute_generations_ahead(
 @deterministic_jit
 def _step_batch(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
     return jax.vmap(search.step)(state, keys)
-
-
-def copy_to_host(tree: Any) -> Any:
-    """The tree with NumPy's arrays."""
-    return jax.tree.map(np.asarray, tree)
 
 
 @jax.jit

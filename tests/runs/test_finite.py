@@ -12,8 +12,7 @@ from brns import Record, run
 from brns.checks.generations import check_not_all_failed_and_finite, check_state_not_nan
 from brns.comparison.worlds import WidenedBehaviorSpace
 from brns.core import Population
-from brns.core.population import make_initial_generation
-from brns.runs.seeds import copy_to_host
+from brns.core.population import copy_to_host, make_initial_generation
 
 SOUND = copy_to_host(Population.from_descriptors(np.zeros((4, 2)), born=3, first=20))
 

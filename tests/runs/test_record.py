@@ -15,10 +15,10 @@ from searches import HOST, search
 import brns
 from brns import Record, RecordError, records
 from brns.core import Population
+from brns.core.population import copy_to_host
 from brns.metrics import coverage
 from brns.runs import states
 from brns.runs.rows import Row, Rows
-from brns.runs.seeds import copy_to_host
 
 SEARCH = search()
 

@@ -19,6 +19,7 @@ from worlds import HostIdentity, Identity, altered
 import brns
 from brns import NoveltySearch, RecordError, fork, resume, run
 from brns.core.novelty import use_float32
+from brns.core.population import copy_to_host
 from brns.runs import seeds
 from brns.runs.active import ActiveRun
 from brns.tasks.chunked import Chunked
@@ -271,7 +272,7 @@ def test_a_kill_while_a_batch_saves_its_states_costs_one_generation(tmp_path):
     first = brns.Record(tmp_path / "seed0000", HOST)
     one = ActiveRun.read_stored(first, 6, 9)
     with use_float32():
-        state, generation = seeds.copy_to_host(HOST.step(one.state, one.key))
+        state, generation = copy_to_host(HOST.step(one.state, one.key))
     one.save_generation_and_progress(state, generation)
     one.checkpoint(state)  # and the other seed had not begun
     assert first.generations_with_states == [0, 6, 7]
