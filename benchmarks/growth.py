@@ -182,7 +182,7 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 - **k-NN** compares every individual with every reference. Over cores or on a GPU it is the same
   work over their number. An archive has to be on every machine that scores. In the plane a KD-tree
   is quicker for some thousand individuals and more:
-  `scipy.spatial.cKDTree(points).query(some, 16)`, built anew, takes 2.3 ms of one core for 200 of
+  `scipy.spatial.KDTree(points).query(some, 16)`, built anew, takes 2.3 ms of one core for 200 of
   10,200 points, 40 ms for 20,000 of 30,000 and 0.55 s for 200,000 of 200,000.
 - **NSGA-II** sorts, and stays on one core.
 """

@@ -25,7 +25,7 @@ import qdax_peers
 from jaxtyping import Float
 from pages import make_parser, mark_differences, write_page
 from scipy.cluster.vq import kmeans2
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 import brns
 from brns.comparison.markdown import format_command_and_provenance, format_table
@@ -238,14 +238,14 @@ def evaluated(
         return Evaluated(stored["descriptor"], float(stored["seconds"]), str(stored["commit"]))
 
 
-def tiles(points: Float[np.ndarray, "n d"]) -> cKDTree:
+def tiles(points: Float[np.ndarray, "n d"]) -> KDTree:
     """The centers of the tessellation of these points of the unit box."""
     distinct = np.unique(points, axis=0)
     random = np.random.default_rng(0)
     drawn = random.permutation(distinct)[:POINTS]
     number = min(TILES, max(1, len(drawn) // 4))
     centers, _ = kmeans2(drawn.astype(float), number, minit="++", seed=0)
-    return cKDTree(centers)
+    return KDTree(centers)
 
 
 def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, Any]]:

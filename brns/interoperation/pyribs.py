@@ -87,7 +87,7 @@ class NoveltyArchive(ArchiveBase):
         self._last = batch if len(measures) else self._last
         return {"status": np.full(len(measures), 2, np.int32), "novelty": novelty}
 
-    def sample_elites(self, n: int, *_: Any, **__: Any) -> dict[str, np.ndarray]:
+    def sample_elites(self, n: int | np.integer, *_: Any, **__: Any) -> dict[str, np.ndarray]:
         """Solutions of the last batch, drawn with replacement.
 
         Args:
