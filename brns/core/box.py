@@ -112,6 +112,8 @@ def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
         what = f"{values!r:.80} ({column.dtype})" if text else column.dtype
         advice = ""
         if column.dtype == object:
-            advice = ": convert it with np.array(..., float)" if column.ndim else ": give a list"
+            of_rows = "list(...)" if column.ndim == 1 else "..."  # a table's list has its columns
+            convert = f": convert it with np.array({of_rows}, float)"
+            advice = convert if column.ndim else ": give a list"
         raise ValueError(f"{error_start} {name} as real numbers; got {what}{advice}")
     return column

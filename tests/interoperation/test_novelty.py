@@ -162,10 +162,17 @@ def test_what_are_no_descriptors_and_no_novelty_is_refused():
         with pytest.raises(ValueError, match=r"brns\.Novelty needs descriptors as"):
             novelty.score(wrong)
     halves = [[Fraction(1, 2), 0]]
-    for wrong, advice in ((iter(halves), "give a list"), (halves, r"np\.array\(\.\.\., float\)")):
+    column = np.empty(1, object)  # whose entries are rows, such as a column of pandas
+    column[0] = halves[0]
+    for wrong, advice in (
+        (iter(halves), "give a list"),
+        (halves, r"np\.array\(\.\.\., float\)"),
+        (column, r"np\.array\(list\(\.\.\.\), float\)"),
+    ):
         with pytest.raises(ValueError, match=advice):
             novelty.score(wrong)
-    assert novelty.score(np.array(halves, float)) == novelty.score([[0.5, 0]])
+    for right in (np.array(halves, float), np.array(list(column), float)):
+        assert novelty.score(right) == novelty.score([[0.5, 0]])
     with pytest.raises(ValueError, match="1 finite numbers"):
         novelty.learn([[0.0, 0.0]], novelty=[1.0, 2.0])
     with pytest.raises(ValueError, match="PopulationKNN remembers nothing: give the population"):
