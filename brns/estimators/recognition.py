@@ -194,6 +194,9 @@ class BehaviorRecognition(eqx.Module):
         rows = -(-usual // -(-usual // self.batch))
         total, count = len(points), jnp.sum(present)
         steps = (count + rows - 1) // rows
+        # Those of fewer offspring, where some failed or only fill the shape, are equal too.
+        fewer = (count + steps - 1) // jnp.maximum(steps, 1)
+        size = jnp.where(count < usual, fewer, rows)
 
         def shuffle_present_rows() -> Int[Array, "epochs total"]:
             ranks = jnp.where(present, jax.random.uniform(key, (self.epochs, total)), 2.0)
@@ -213,9 +216,9 @@ class BehaviorRecognition(eqx.Module):
 
         def descend(i, carry):
             predictor, optimiser = carry
-            start = (i % steps) * rows
+            start = (i % steps) * size
             order = jax.lax.dynamic_slice(orders, (i // steps, start), (1, rows))[0]
-            weight = (start + jnp.arange(rows) < count).astype(jnp.float32)
+            weight = (jnp.arange(rows) < jnp.minimum(size, count - start)).astype(jnp.float32)
             gradient = jax.grad(mean_error)(predictor, order, weight)
             change, optimiser = self._adam.update(gradient, optimiser)
             return optax.apply_updates(predictor, change), optimiser

@@ -15,7 +15,7 @@ from literal import SMALL, Literal, generation, paper, uniform
 from numpy.testing import assert_allclose
 from worlds import Identity
 
-from brns import Box, NoveltySearch, PolynomialMutation
+from brns import Box, Novelty, NoveltySearch, PolynomialMutation
 
 
 @pytest.mark.parametrize("fresh", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -54,6 +54,16 @@ def test_algorithm_1_written_out(fresh):
 def scaled(columns):
     """Descriptors of the square in [-1, 1]."""
     return (np.asarray(columns.descriptor, np.float64) - 300) / 300
+
+
+def test_rows_that_do_not_count_leave_batches_of_equal_size():
+    """Five behaviors, padded to 16, with at most 4 in a batch: a batch of 3 and one of 2."""
+    learner = Novelty(paper(inputs="scaled", epochs=1, batch=4, **SMALL), SQUARE)
+    literal = Literal(learner.estimator, learner.state)
+    behaviors = uniform(0, 5)
+    learner.learn(behaviors)
+    literal = _explain(literal, (np.asarray(behaviors) - 300) / 300, learner.state.predictor)
+    assert literal.distance(learner.state.predictor) < 1e-4
 
 
 def _explain(literal, dataset, predictor):
