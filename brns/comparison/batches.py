@@ -2,10 +2,12 @@
 seeds of it.
 """
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import filelock
 import numpy as np
 from pydantic import TypeAdapter
 from pydantic_core import to_json
@@ -105,10 +107,14 @@ def list_changed_settings(job: Job) -> list[str]:
 
 
 def append_batch(job: Job, batch: Batch) -> None:
-    """Add what seeds found to a job's file."""
-    batches = [*read_batches(job), batch]
-    stored = [each._asdict() | {"facts": each.facts._asdict()} for each in batches]
-    write_bytes(job.path, to_json_with_infinity(stored))
+    """Add what seeds found to a job's file, to which other processes may add theirs."""
+    lock = filelock.FileLock(job.path.parent / ".lock", thread_local=False, fallback_to_soft=False)
+    with contextlib.ExitStack() as locks:
+        with contextlib.suppress(OSError, NotImplementedError):  # a file system without locks
+            locks.enter_context(lock)
+        batches = [*read_batches(job), batch]
+        stored = [each._asdict() | {"facts": each.facts._asdict()} for each in batches]
+        write_bytes(job.path, to_json_with_infinity(stored))
 
 
 def to_json_with_infinity(content: Any) -> bytes:

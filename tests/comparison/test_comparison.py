@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import equinox as eqx
@@ -17,6 +19,7 @@ from worlds import Counting, HostIdentity, Identity, altered
 
 import brns
 from brns.comparison import page
+from brns.comparison.batches import append_batch, read_batches
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
 from brns.comparison.statistics import (
     Comparison,
@@ -26,7 +29,7 @@ from brns.comparison.statistics import (
 from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
 from brns.metrics.recorded import read_valid_rows_by_generation
-from brns.runs.files import RecordError
+from brns.runs.files import RecordError, write_bytes
 from brns.settings import edits
 from brns.settings.edits import CHANGED_SETTINGS
 from brns.settings.parts import LOOKS
@@ -150,6 +153,28 @@ def test_seeds_can_be_added_and_left_out(compared, tmp_path, monkeypatch):
     assert most.provenance[1]["rows"] == [
         f"{method} in Identity, 2 of 4 seeds" for method in METHODS
     ]
+
+
+def test_processes_that_add_seeds_at_once_lose_none(compared, tmp_path, monkeypatch):
+    shutil.copytree(compared.out, tmp_path / "both")
+    appended = []
+
+    def append(*arguments):
+        appended.append(arguments)
+        append_batch(*arguments)
+
+    def write_slowly(path, content):
+        time.sleep(0.05)
+        write_bytes(path, content)
+
+    monkeypatch.setattr("brns.comparison.run.append_batch", append)
+    again(compared, {"near": METHODS["near"]}, seeds=3, out=tmp_path / "both")
+    ((job, batch),) = appended
+    monkeypatch.setattr("brns.comparison.batches.write_bytes", write_slowly)
+    others = [batch._replace(seeds=[seed]) for seed in range(3, 7)]
+    with ThreadPoolExecutor(len(others)) as processes:
+        list(processes.map(append_batch, [job] * len(others), others))
+    assert sorted(each for stored in read_batches(job) for each in stored.seeds) == list(range(7))
 
 
 def test_files_of_other_settings_are_refused(compared, unmeasured):
