@@ -41,6 +41,7 @@ KeyData = tuple[np.ndarray, str]
 
 _tasks: dict[str, tuple[dict[str, Any], Task]] = {}
 """by digest, the one used last at the end; each with the settings of JAX that its search has"""
+_lock = threading.Lock()  # an executor may have threads
 
 
 class EvaluationError(ValueError):
@@ -225,9 +226,10 @@ def evaluate_and_time_packed(
             'mp_context=multiprocessing.get_context("spawn"), or brns.Processes'
         )
     digest, content = packed
-    if digest not in _tasks:
-        cache_task_and_list_digests(digest, content)
-    settings, task = _tasks[digest] = _tasks.pop(digest)
+    with _lock:
+        if digest not in _tasks:
+            cache_task_and_list_digests(digest, content)
+        settings, task = _tasks[digest] = _tasks.pop(digest)
     _set_jax_settings(settings)
     return evaluate_and_time(description, task, genotypes, key_data)
 

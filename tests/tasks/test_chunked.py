@@ -2,6 +2,7 @@
 
 import multiprocessing
 import queue
+import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 from brns.core.population import take_rows
 from brns.settings.description import part_to_json
+from brns.tasks import worker
 from brns.tasks.chunked import Chunked
 from brns.tasks.worker import EvaluationError
 
@@ -55,6 +57,21 @@ def test_what_is_changed_between_two_evaluations_by_hand_reaches_an_executor():
         chunked = Chunked(task, executor=threads)
         for task.by[:] in (0.0, 0.25):
             assert same(chunked.evaluate(GENOTYPES, KEY), alone(task))
+
+
+def test_threads_of_an_executor_load_a_task_once_for_all(monkeypatch):
+    loaded, load = [], worker._load_and_check_task
+
+    def load_slowly(content):
+        time.sleep(0.1)
+        loaded.append(content)
+        return load(content)
+
+    monkeypatch.setattr(worker, "_load_and_check_task", load_slowly)
+    with ThreadPoolExecutor(4) as threads:
+        for by in np.eye(3, 5, dtype=np.float32):
+            Chunked(Moved(by=by), executor=threads).evaluate(GENOTYPES, KEY)
+    assert len(loaded) == 3
 
 
 def test_without_workers_too_and_more_than_may_fail_end_the_run():
