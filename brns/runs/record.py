@@ -112,9 +112,10 @@ class Record:
         """The finished generations, from 0, the founders."""
         numbers = self.store.list_generations("generations")
         if not numbers or numbers != list(range(len(numbers))):
+            missing = sorted({*range(max(numbers, default=0) + 1)} - {*numbers})
             raise RecordError(
-                f"{self.path} lacks generations, it has {format_numbers_with_ellipsis(numbers)}: "
-                f"{REPAIR}"
+                f"{self.path} lacks generations {format_numbers_with_ellipsis(missing)}, it has "
+                f"{format_numbers_with_ellipsis(numbers)}: {REPAIR}"
             )
         return numbers
 
