@@ -15,13 +15,14 @@ from typing import Any
 
 import jax
 
+from brns import __version__
 from brns.checks.parts import JAX_DEFAULTS
 from brns.search import NoveltySearch
 from brns.settings.sources import UserCode
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.cpu import count_cores
 
-PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
+PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def collect_provenance() -> dict[str, Any]:
@@ -66,12 +67,12 @@ def find_brns_commit_or_version() -> str:
         if (checkout / ".git").exists():  # a repository further up is somebody else's
             said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
             return said.stdout.strip()
-    return f"version {metadata.version('brns')}"
+    return f"version {__version__}"
 
 
 @functools.cache  # of what was imported
 def _find_versions() -> dict[str, str]:
-    return {name: metadata.version(name) for name in PACKAGES}
+    return {"brns": __version__, **{name: metadata.version(name) for name in PACKAGES}}
 
 
 def describe_device() -> str:

@@ -1,10 +1,10 @@
 """Where numbers come from: brns' own commit and no other, and what computed."""
 
 import subprocess
-from importlib import metadata
 
 import jax
 
+import brns
 from brns.runs import provenance
 
 
@@ -30,7 +30,7 @@ def test_a_repository_that_only_surrounds_brns_is_not_its_commit(tmp_path, monke
     assert commit_of(tmp_path) == head
     (tmp_path / "paper.tex").write_text("Another.")
     assert commit_of(tmp_path) == head + "+"
-    assert commit_of(tmp_path / ".venv" / "lib") == f"version {metadata.version('brns')}"
+    assert commit_of(tmp_path / ".venv" / "lib") == f"version {brns.__version__}"
 
 
 def test_a_run_names_its_device_and_what_the_compiler_was_told(monkeypatch):
