@@ -54,7 +54,7 @@ class Batch(NamedTuple):
 _BATCHES = TypeAdapter(list[Batch])
 
 
-def read_batches(job: Job) -> list[Batch]:
+def read_batches_of_seeds(job: Job) -> list[Batch]:
     """What the file of a job holds, if there is one; a `RecordError` where it is of another job."""
     try:
         stored = _BATCHES.validate_json(job.path.read_bytes()) if job.path.exists() else []
@@ -112,7 +112,7 @@ def append_batch(job: Job, batch: Batch) -> None:
     with contextlib.ExitStack() as locks:
         with contextlib.suppress(OSError, NotImplementedError):  # a file system without locks
             locks.enter_context(lock)
-        batches = [*read_batches(job), batch]
+        batches = [*read_batches_of_seeds(job), batch]
         stored = [each._asdict() | {"facts": each.facts._asdict()} for each in batches]
         write_bytes(job.path, to_json_with_infinity(stored))
 

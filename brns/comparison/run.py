@@ -23,7 +23,7 @@ from brns.comparison.batches import (
     append_batch,
     choose_batches,
     list_changed_settings,
-    read_batches,
+    read_batches_of_seeds,
     to_json_with_infinity,
 )
 from brns.comparison.measure import MethodResult, run_method
@@ -111,7 +111,7 @@ def compare(
     makers: dict[tuple[str, str], list[str]] = {}
     order = list(methods)
     for job in sorted(jobs, key=lambda job: order.index(job.method)):
-        batches = choose_batches(read_batches(job), seeds)
+        batches = choose_batches(read_batches_of_seeds(job), seeds)
         rows = [take_rows(batch.facts, row) for batch, row in batches]
         results[job.world.name][job.method] = MethodResult(*map(np.array, zip(*rows, strict=True)))
         answers = [json.dumps(batch.provenance, sort_keys=True) for batch, _ in batches]
@@ -262,7 +262,7 @@ def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], progress: bool) -> 
     """Run each job with the seeds that its file does not hold."""
     missing = []
     for job in jobs:
-        there = {seed for batch in read_batches(job) for seed in batch.seeds}
+        there = {seed for batch in read_batches_of_seeds(job) for seed in batch.seeds}
         if unknown := [seed for seed in seeds if seed not in there]:
             missing.append((job, unknown))
             with explain_folder_errors(job.path.parent):  # before work begins

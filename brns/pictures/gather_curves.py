@@ -219,7 +219,7 @@ def gather_qd_score(records: Runs, shape: Sequence[int] | None = None) -> Curves
     return Curve(statistic, quantity).gather(records)
 
 
-def gather_three_q_rows(records: Runs) -> Curves:
+def gather_three_rows_of_q_matrix(records: Runs) -> Curves:
     """An early, a middle and a later row of Q(i, j), of runs of one method, as Q has a unit."""
     (runs,) = group_by_method(records).values()
     generations = _find_common_generations(require_states(record, "Q(i, j)") for record in runs)

@@ -127,7 +127,7 @@ FIGURES: dict[str, Picture] = {
         "three i; it falls in a search that remembers. Q has its estimator's unit: compare "
         "shapes, not heights. The axis is logarithmic where all of Q is above 0, with the median "
         "and the quartiles over the runs.",
-        gather_curves.gather_three_q_rows,
+        gather_curves.gather_three_rows_of_q_matrix,
         paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
         options=("over",),

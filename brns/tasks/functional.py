@@ -95,7 +95,7 @@ class JaxEnvironmentTask(eqx.Module):
                 "Gymnasium's are for brns.GymnasiumTask, jumanji's and gymnax's for "
                 "brns.TimeStepEnv and brns.ParamsEnv"
             ) from error
-        num_values = _get_num_values(self.env)
+        num_values = _count_values_of_discrete_actions(self.env)
         if num_values.size and num_values.sum() != actions:
             raise ValueError(
                 "action_size must be the sum of num_values, an output for each value of a discrete "
@@ -149,7 +149,7 @@ class JaxEnvironmentTask(eqx.Module):
             What `describe` is given.
         """
         watch, layers = self.watch or self.observe, self.policy.layers(genotype[None])
-        num_values = _get_num_values(self.env)
+        num_values = _count_values_of_discrete_actions(self.env)
 
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
@@ -238,7 +238,7 @@ def _as_scalar(name: str, value: Any) -> Array:
     return array.reshape(())
 
 
-def _get_num_values(env: Any) -> Int[np.ndarray, " actions"]:
+def _count_values_of_discrete_actions(env: Any) -> Int[np.ndarray, " actions"]:
     """How many values each discrete action has; none of a continuous one."""
     num_values = getattr(env, "num_values", None)
     return np.array(() if num_values is None else num_values, int).ravel()

@@ -19,7 +19,7 @@ from worlds import Counting, HostIdentity, Identity, altered
 
 import brns
 from brns.comparison import page
-from brns.comparison.batches import append_batch, read_batches
+from brns.comparison.batches import append_batch, read_batches_of_seeds
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
 from brns.comparison.statistics import (
     Comparison,
@@ -174,7 +174,9 @@ def test_processes_that_add_seeds_at_once_lose_none(compared, tmp_path, monkeypa
     others = [batch._replace(seeds=[seed]) for seed in range(3, 7)]
     with ThreadPoolExecutor(len(others)) as processes:
         list(processes.map(append_batch, [job] * len(others), others))
-    assert sorted(each for stored in read_batches(job) for each in stored.seeds) == list(range(7))
+    assert sorted(each for stored in read_batches_of_seeds(job) for each in stored.seeds) == list(
+        range(7)
+    )
 
 
 def test_files_of_other_settings_are_refused(compared, unmeasured):
