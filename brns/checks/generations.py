@@ -29,7 +29,7 @@ READ_ONLY = (
 )
 DRAWING = "NumPy draws by a key with numpy.random.default_rng(jax.random.key_data(key))"
 OUTSIDE = 1.5
-"""widths beyond the box, two from its center, from which on visit counts tell none from another"""
+"""widths beyond the box, two from its center: about where visit counts tell none from another"""
 NOBODY = -2
 """the id of a second parent whose row the population lacks"""
 
@@ -191,7 +191,7 @@ def warn_if_many_outside(descriptors: Float[np.ndarray, "n d"], space: Box) -> N
     if 10 * outside.sum() > len(descriptors):
         warnings.warn(
             "more than a tenth of the behaviors lie over two widths of behavior_space from its "
-            "center, where visit counts tell none from another: give a wider one",
+            "center, where visit counts may tell none from another: give a wider one",
             stacklevel=2,
         )
 
