@@ -54,7 +54,8 @@ def fork(
         RecordError: where the generation has no state, where the search's state has another shape,
             or where `out` is taken.
         ValueError: where the settings change the space of behaviors, the length of genotypes, the
-            sizes of population and offspring or the founders, or where genotypes lie outside.
+            sizes of population and offspring, the founders or the `regularization` of
+            `ExactRecognition`, or where genotypes lie outside.
     """
     source = run if isinstance(run, Record) else Record(run)
     out, at = paths.resolve_output_folder(out), require_integer("at", at, 0)
@@ -67,6 +68,10 @@ def fork(
     fixed = [(name, before[name], after[name]) for name in SHARED]
     fixed.append(("the space of behaviors", *map(part_to_json, behaviors)))
     fixed.append(("the length of genotypes", length, space.dimension))
+    same = type(search.estimator).__name__ == before["estimator"]["name"]
+    if same:  # the state of exact recognition is of its own lambda
+        weights = (each["estimator"].get("regularization") for each in (before, after))
+        fixed.append(("estimator.regularization", *weights))
     for what, was, now in fixed:
         if not descriptions_equal(was, now):
             raise ValueError(f"a fork cannot change {what}: {run} has {was!r}; got {now!r}")
@@ -86,7 +91,6 @@ def fork(
             f"{len(genotypes)} who live in generation {at} of {run} are; give a wider one"
         )
     origin = source.metadata
-    same = type(search.estimator).__name__ == before["estimator"]["name"]
     (facts,) = metadata.make_metadata_of_each_seed(
         search,
         [source.seed],

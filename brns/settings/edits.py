@@ -5,7 +5,6 @@ Values that evaluations change, such as counters and caches, are no edits.
 
 import contextlib
 import difflib
-import sys
 import textwrap
 import weakref
 from collections.abc import Collection, Mapping, MutableMapping
@@ -72,7 +71,6 @@ def format_edits(edited: Mapping[str, str], now: UserCode) -> str:
 class SentCode(NamedTuple):
     """The code of a task, for a worker that imports it to compare with its own."""
 
-    python: tuple[int, ...]
     texts: dict[str, str]
     files: dict[str, str]
     """the modules' whole text"""
@@ -82,13 +80,11 @@ class SentCode(NamedTuple):
 def describe_code_for_workers(task: Any) -> SentCode:
     code = UserCode(task)
     changing = list_evaluation_side_effects(code)
-    return SentCode(sys.version_info[:2], code.texts, code.read_module_files(), changing)
+    return SentCode(code.texts, code.read_module_files(), changing)
 
 
 def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
     """The names of functions, and of values in files, that are others than the sender's."""
-    if sent.python != sys.version_info[:2]:
-        return []
     files, mismatched = here.read_module_files(), []
     for name in diff_code_by_name(sent.texts, here, sent.changing):
         there, text = sent.texts.get(name, ""), here.texts.get(name, "")

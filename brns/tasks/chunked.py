@@ -107,8 +107,10 @@ class Chunked(Wrapper):
         environments = worker.pickle_registered_environments()
         task = worker.pickle_by_value(self.task)
         code = describe_code_for_workers(unwrap_task(self.task))
-        digest = hashlib.sha256(b"".join((*environments, task, now))).hexdigest()
-        packed = Packed(digest, pickle.dumps((worker.PROCESS, settings, environments, task, code)))
+        # Of this process: a cluster that has the task of an earlier one may have its code too.
+        here = worker.PROCESS, worker.VERSIONS, settings
+        content = pickle.dumps((*here, environments, task, code))
+        packed = Packed(hashlib.sha256(content + now).hexdigest(), content)
         self._pickled_tasks.clear()
         self._pickled_tasks[now] = packed
         return packed

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -112,9 +113,15 @@ def open_cluster(address: str, stack: contextlib.ExitStack) -> Executor:
         print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
         client.wait_for_workers(1, timeout=PATIENCE)
     executor = client.get_executor(pure=False)
-    executor.scatter = functools.partial(client.scatter, broadcast=True)
+    executor.scatter = functools.partial(_send_once, client)
     stack.callback(executor.shutdown, wait=False)
     return executor
+
+
+def _send_once(client: Any, content: bytes) -> Any:
+    """A future of the content, which a cluster makes again where it was lost with its workers."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # that it is large
+        return client.submit(bytes, content, pure=False)
 
 
 def _evaluate_in_process(
@@ -124,6 +131,7 @@ def _evaluate_in_process(
     died, started = None, False
     patience = start.timeout and start.timeout + START
     for _ in range(DEATHS):
+        used = hasattr(_THREAD, "process")  # maybe by a search before an edit of its code
         try:
             process = _get_or_start_process_of_thread(processes, start)
             if digest not in _THREAD.tasks:
@@ -137,7 +145,7 @@ def _evaluate_in_process(
                 _THREAD.process.shutdown(kill_workers=True)
                 del _THREAD.process
             died = error
-        if isinstance(died, WorkerError):
+        if isinstance(died, WorkerError) and not used:
             raise died
         if isinstance(died, TimeoutError):
             if started:
@@ -153,6 +161,10 @@ def _evaluate_in_process(
 
 def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
     """This thread's process, which has one chunk at a time: one knows on which it died or hung."""
+    begun = start.initializer, start.log
+    if hasattr(_THREAD, "process") and _THREAD.begun != begun:  # another search's, on a cluster
+        _THREAD.process.shutdown(kill_workers=True)
+        del _THREAD.process
     if not hasattr(_THREAD, "process"):
         import loky
 
@@ -178,7 +190,7 @@ def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
                 "writable and not full (in a container --shm-size=1g or --ipc=host); without "
                 "workers the bits are the same"
             ) from error
-        _THREAD.tasks = []
+        _THREAD.tasks, _THREAD.begun = [], begun
         processes.append(_THREAD.process)
         first.result(start.timeout and start.timeout + START)
     return _THREAD.process

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from brns import __version__
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
 from brns.core.forks import is_forked
@@ -36,6 +37,8 @@ MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
 GRACE = 5.0  # seconds for a worker to end by itself
 PROCESS = secrets.token_hex(8)  # tells this process from others, on other machines too
+VERSIONS = {"brns": __version__, "jax": jax.__version__, "numpy": np.__version__}
+VERSIONS["Python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
 KeyData = tuple[np.ndarray, str]
 """a key as NumPy has it: its data, and the name of its generator"""
 
@@ -149,7 +152,13 @@ def _set_jax_settings(settings: dict[str, Any]) -> None:
 
 
 def _load_and_check_task(content: bytes) -> tuple[dict[str, Any], Task]:
-    process, settings, environments, pickled, code = pickle.loads(content)
+    process, versions, settings, environments, pickled, code = pickle.loads(content)
+    for name in VERSIONS:
+        if VERSIONS[name] != versions[name]:
+            raise ImportError(
+                f"{name} is {VERSIONS[name]} here, and {versions[name]} in the search's process, "
+                "so that results may differ: install the same"
+            )
     settings = {} if process == PROCESS else settings  # a thread's are those of all
     _set_jax_settings(settings)
     task = pickle.loads(pickled)  # whose module, imported now, may register them too

@@ -77,6 +77,14 @@ def test_founders_with_a_nan_are_the_same_founders(tmp_path):
         brns.fork(source, 2, other, out=tmp_path / "other", generations=3)
 
 
+def test_the_state_of_exact_recognition_keeps_its_weight_of_a_prior(tmp_path):
+    exact = replace(HOST, estimator=brns.ExactRecognition(8))
+    (source,) = brns.run(exact, 2, out=tmp_path / "run")
+    other = replace(HOST, estimator=brns.ExactRecognition(8, regularization=0.01))
+    with pytest.raises(ValueError, match=r"cannot change estimator\.regularization: .* has 1\.0"):
+        brns.fork(source, 2, other, out=tmp_path / "other", generations=3)
+
+
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
     source = brns.Record(whole / "one", HOST)

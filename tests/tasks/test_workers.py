@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import cloudpickle
 import equinox as eqx
@@ -27,8 +28,9 @@ import brns
 from brns.core.population import take_rows
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.sources import UserCode
-from brns.tasks import worker
+from brns.tasks import chunked, processes, worker
 from brns.tasks.chunked import Chunked, pop_failure_reasons, unwrap_task
+from brns.tasks.processes import ProcessThreads
 from brns.tasks.worker import EvaluationError, WorkerError
 from brns.tasks.workers import Dask, Processes
 
@@ -36,8 +38,8 @@ from brns.tasks.workers import Dask, Processes
 @pytest.fixture(scope="module")
 def shared():
     """Two workers for all tests: they take the chunks of any task."""
-    with Processes(HostIdentity(), workers=2) as processes:
-        yield processes.executor
+    with Processes(HostIdentity(), workers=2) as task:
+        yield task.executor
 
 
 def test_processes_give_the_bits_of_jax_here(shared):
@@ -329,6 +331,87 @@ def test_a_worker_whose_memory_grows_is_not_replaced(monkeypatch):
     pytest.importorskip("psutil")  # without it loky does not look, otherwise once a second
     monkeypatch.setenv("LOKY_MAX_MEMORY_LEAK_SIZE", "-1e12")
     with Processes(Slow(), workers=1, chunk=4) as task:
+        assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+
+
+class Begun(HostIdentity):
+    """A task that says what its process began with."""
+
+    def evaluate(self, genotypes, key):
+        fitness = np.full(len(genotypes), float(os.environ.get("BRNS_BEGUN", 0)))
+        return super().evaluate(genotypes, key)._replace(fitness=fitness)
+
+
+@pytest.mark.slow
+def test_of_two_searches_on_a_cluster_each_has_its_initializer():
+    """A cluster's thread goes on from one search to the next."""
+    thread = ThreadPoolExecutor(1)
+    for number in (1, 2, 0):
+        begin = partial(exec, f"import os; os.environ['BRNS_BEGUN'] = '{number}'", {})
+        begin = begin if number else None
+        executor = ProcessThreads(lambda _: thread, "a cluster", None, begin, None)
+        for _ in range(2):
+            evaluation = Chunked(Begun(), chunk=26, executor=executor).evaluate(GENOTYPES, KEY)
+            assert (evaluation.fitness == number).all()
+    thread.submit(lambda: processes._THREAD.process.shutdown(kill_workers=True)).result()
+
+
+class Imported(HostIdentity):
+    """A task of which a process takes one, as it imports a module."""
+
+    number: int = 0
+
+    def __reduce__(self):
+        return _take_one, (self.number,)
+
+
+def _take_one(number):
+    assert os.environ.setdefault("BRNS_TAKEN", str(number)) == str(number)
+    return Imported(number=number)
+
+
+@pytest.mark.slow
+def test_a_process_that_cannot_take_a_task_after_an_edit_is_begun_anew():
+    """As of a cluster that was there for the search before."""
+    with Processes(HostIdentity(), workers=1) as task:
+        for number in (1, 2):
+            edited = Chunked(Imported(number=number), chunk=26, executor=task.executor)
+            assert same(edited.evaluate(GENOTYPES, KEY), EXPECTED)
+
+
+def test_a_worker_with_other_versions_of_packages_says_which(monkeypatch):
+    packed = Chunked(HostIdentity())._pickle_task()
+    monkeypatch.setitem(worker.VERSIONS, "numpy", "1.0")
+    with pytest.raises(WorkerError, match=f"numpy is 1.0 here, and {np.__version__} in the search"):
+        worker.cache_task_and_list_digests(*packed)
+
+
+def test_workers_tell_a_task_from_that_of_its_code_before_an_edit(monkeypatch):
+    before = Chunked(HostIdentity())._pickle_task().digest
+    assert Chunked(HostIdentity())._pickle_task().digest == before
+    code = chunked.describe_code_for_workers(HostIdentity())
+    edited = code._replace(files={"worlds": "# as it was before"})
+    monkeypatch.setattr(chunked, "describe_code_for_workers", lambda task: edited)
+    assert Chunked(HostIdentity())._pickle_task().digest != before
+
+
+@pytest.mark.slow
+def test_a_large_task_is_sent_anew_to_a_cluster_all_of_whose_workers_left(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
+    monkeypatch.setattr(processes, "LARGE", 100)
+    one = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**one) as cluster,
+        Dask(HostIdentity(), cluster.scheduler_address) as task,
+        distributed.Client(cluster) as client,
+    ):
+        assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+        client.retire_workers(close_workers=True, remove=True)
+        cluster.scale(0)
+        while client.scheduler_info()["workers"]:
+            time.sleep(0.1)
+        cluster.scale(1)
         assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
 
 
