@@ -161,8 +161,8 @@ def _evaluate_in_process(
 
 def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
     """This thread's process, which has one chunk at a time: one knows on which it died or hung."""
-    begun = start.initializer, start.log
-    if hasattr(_THREAD, "process") and _THREAD.begun != begun:  # another search's, on a cluster
+    another = hasattr(_THREAD, "process") and _THREAD.initializer != start.initializer
+    if another:  # of a search before, on a cluster
         _THREAD.process.shutdown(kill_workers=True)
         del _THREAD.process
     if not hasattr(_THREAD, "process"):
@@ -190,7 +190,7 @@ def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
                 "writable and not full (in a container --shm-size=1g or --ipc=host); without "
                 "workers the bits are the same"
             ) from error
-        _THREAD.tasks, _THREAD.begun = [], begun
+        _THREAD.tasks, _THREAD.initializer = [], start.initializer
         processes.append(_THREAD.process)
         first.result(start.timeout and start.timeout + START)
     return _THREAD.process
