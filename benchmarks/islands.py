@@ -138,8 +138,9 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
     for number in INDIVIDUALS:
         for rule in (ONE, *MERGES):
             runs = [r for r in rows if int(r["islands"]) == number and r["merge"] == rule]
-            if not runs:
-                continue
+            every = {"every 10": 10, "every 100": 100}.get(rule, 1)
+            if not runs or EVALUATIONS // (number * INDIVIDUALS[number]) <= every:
+                continue  # too few generations for one merge
             mean, deviation, _ = compute_mean_and_deviation([float(run["cells"]) for run in runs])
             sent = np.mean([float(run["bytes"]) for run in runs])
             searches = "1" if rule == ONE else str(number)

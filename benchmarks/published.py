@@ -109,6 +109,9 @@ pyribs' methods have the settings of its `examples/sphere.py`, by which its tabl
 strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. They need
 `pip install 'brns[peers]'`.
 
+*Without crossover* has the first four operators of the default: differential evolution, which takes
+genes of other parents too, is left out as well.
+
 *Earlier mixture*: the default until commit 165700b80d52. It had no differential evolution, its
 crossover mutated, and its smaller line had a step of its own. Credit went to the operators of
 offspring that survived, not of the most novel tenth; so it did in runs of the *differential

@@ -5,7 +5,7 @@
 
 Makes OUT.csv and OUT.md. Each world of the suite is searched with the library's defaults for
 `times` its own length. Of each seed and threshold: the first generation g in which less is new, and
-the coverage then over the coverage at generation 3 g, or at the last one where the run is shorter.
+the coverage then over the coverage at generation 3 g, of runs that are so long.
 Rows of OUT.csv for other worlds and estimators stay.
 """
 
@@ -32,8 +32,8 @@ TEXT = f"""# When a run says that it is saturated
 `brns.saturated` says so where less than {SATURATED:.0%} is new, which was chosen in the tuning
 half. *Says*: in so many seeds, and at which generation on the median, over the generations that the
 suite gives the world. *Has*: of the coverage of the same run three times as long, the mean over
-these seeds, and the least. Coverage is of the suite's cells, which are not those by which a run
-counts what is new.
+those of these seeds that ran so long, the least, and how many they are. Coverage is of the
+suite's cells, which are not those by which a run counts what is new.
 """
 
 
@@ -53,13 +53,14 @@ class Followed:
         self.new.append(self.seen.update_new_cell_fraction(np.asarray(born.descriptor)))
 
     def row(self, threshold: float) -> dict[str, Any]:
-        """When less was new, and the share of coverage then; empty where it never was."""
+        """When less was new, and the share of coverage then; empty where never, or too late."""
         below = np.flatnonzero(np.array(self.new) < threshold)
         if not len(below):
             return {"said": "", "has": ""}
         said = int(below[0])
-        later = min(3 * said, len(self.covered) - 1)
-        return {"said": said, "has": f"{self.covered[said] / self.covered[later]:.4f}"}
+        if 3 * said >= len(self.covered):  # the run is shorter
+            return {"said": said, "has": ""}
+        return {"said": said, "has": f"{self.covered[said] / self.covered[3 * said]:.4f}"}
 
 
 def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str, Any]]:
@@ -86,12 +87,12 @@ def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str,
 def cell(found: list[dict[str, Any]], generations: int) -> list[str]:
     """Says, and has."""
     said = [float(row["said"]) / generations for row in found if row["said"] != ""]
-    has = [float(row["has"]) for row in found if row["said"] != ""]
+    has = [float(row["has"]) for row in found if row["has"] != ""]
     if not said:
         return [f"0 of {len(found)}", ""]
     return [
         f"{len(said)} of {len(found)}, at {np.median(said):.1f}",
-        f"{np.mean(has):.2f}, least {min(has):.2f}",
+        f"{np.mean(has):.2f}, least {min(has):.2f} ({len(has)})" if has else "",
     ]
 
 

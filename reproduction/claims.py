@@ -139,7 +139,8 @@ MAZE = (
         "BR-NS's novelty converges to a uniform distribution (rule: the distance falls to less "
         "than half)",
         {
-            "uniformity_first": "JS distance before anything was learned",
+            "uniformity_first": "JS distance in generation 0 (nothing learned; for exact "
+            "recognition and visit counts the founders, who live, count as seen)",
             "uniformity_last": "at last",
         },
         lambda s: falls(s.ours["uniformity_first"], s.ours["uniformity_last"]),

@@ -34,7 +34,8 @@ TITLES = {
     "full_coverage_survivors": "Full coverage, survivors (generation)",
     **{f"coverage_evaluated_at_{g}": f"Coverage, evaluated, generation {g}" for g in COVERAGE_AT},
     **{f"coverage_survivors_at_{g}": f"Coverage, survivors, generation {g}" for g in COVERAGE_AT},
-    "uniformity_first": "JS distance to uniform, first (untrained; the archive's first entries)",
+    "uniformity_first": "JS distance to uniform, first (nothing learned, but founders count as "
+    "seen by exact recognition and visit counts; the archive's first entries)",
     "uniformity_last": "JS distance to uniform, last",
     "uniformity_visits": "Uniformity of visits, signatures",
     "reach": "Reach (m)",

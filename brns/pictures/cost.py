@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.core import Box, Generation, NoveltyEstimator, Population
+from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import concatenate_populations, take_rows
 from brns.estimators.archive import Archive
 
@@ -29,7 +30,8 @@ class NoveltyStep:
     ):
         self.d, self.individuals, self.number = d, individuals, 0
         self.random = np.random.default_rng(d)
-        self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
+        space, key = Box([0.0] * d, [1.0] * d), jax.random.key(0)
+        self.state = jax.jit(partial(init_state, estimator))(space, key)
         if isinstance(self.state, Archive):
             self.state = _fill_uniformly(self.state, entries)
         self.step = jax.jit(partial(_score_and_learn, estimator))
@@ -65,8 +67,9 @@ def _score_and_learn(estimator: NoveltyEstimator, state: Any, halves: Any, key: 
     parents, offspring = halves
     # As in a search: the compiler shares the same work.
     everyone = concatenate_populations(parents, offspring)
-    novelty = estimator.score(state, everyone.descriptor, everyone)
-    return estimator.update(state, Generation(parents, offspring, parents), key), novelty
+    novelty = score_novelty(estimator, state, everyone.descriptor, everyone)
+    generation = Generation(parents, offspring, parents)
+    return update_estimator(estimator, state, generation, key), novelty
 
 
 def _fill_uniformly(archive: Archive, entries: int | None) -> Archive:
