@@ -77,8 +77,16 @@ class Store:
 
     def list_generations(self, kind: Kind) -> list[int]:
         """The generations that have a file of a kind, in order; `000003 (1).npz` is none."""
+        numbers = self._list_folder(kind)
+        if kind == "generations" and numbers and len(numbers) <= max(numbers):
+            # One that was saved meanwhile may be listed without the one before it.
+            last = max(numbers)
+            numbers |= {number for number in self._list_folder(kind) if number < last}
+        return sorted(numbers)
+
+    def _list_folder(self, kind: Kind) -> set[int]:
         files = (self.path / kind).glob("*.npz")
-        return sorted(int(file.stem) for file in files if file.stem.isdecimal())
+        return {int(file.stem) for file in files if file.stem.isdecimal()}
 
     def read(self, kind: Kind, number: int, seal: str, names: Sequence[str] = ()) -> dict[str, Any]:
         """The arrays of a generation, or those of some names, read-only; a file has its seal."""
