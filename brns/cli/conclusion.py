@@ -214,6 +214,8 @@ def _make_statistics_table(runs: Sequence[Record], rows: Sequence[Mapping[str, f
         values = [row[name] for row in rows if name in row]
         if not values:
             continue
+        if name == "failed":  # of a run without failures it is not told, but it is 0
+            values += [0.0] * (len(rows) - len(values))
         if several:
             mean, deviation, seeds = compute_mean_and_deviation(values)
             values = [mean, deviation, min(values), max(values), seeds]

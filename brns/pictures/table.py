@@ -183,8 +183,8 @@ FIGURES: dict[str, Picture] = {
     ),
     "qd-score": Picture(
         "QD score",
-        "The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of "
-        "the runs met, so that a new cell never lowers the score.",
+        "The fitness of the elites of 20 × 20 cells of a plane, else of coverage's, summed above "
+        "the least fitness that any of the runs met, so that a new cell never lowers the score.",
         gather_curves.gather_qd_score,
         options=("shape", "over"),
     ),

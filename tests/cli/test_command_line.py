@@ -13,7 +13,11 @@ from shell import RUN, SHORT, call, finished, python
 
 import brns
 from brns import Record
-from brns.cli.conclusion import format_error_counts, interpret_measures
+from brns.cli.conclusion import (
+    _make_statistics_table,
+    format_error_counts,
+    interpret_measures,
+)
 from brns.cli.user_code import add_resume_command_to_errors, make_default_out
 from brns.metrics.measures import summarize_run
 from brns.settings.parts import PARTS
@@ -64,6 +68,18 @@ def test_failures_are_counted_by_error():
         "2 such as a descriptor that is not finite: [nan 1.0], and 1 more"
     )
     assert format_error_counts(texts[:1]) == "1 took more than timeout=2.0 seconds, and was killed"
+
+
+def test_a_seed_without_failures_counts_as_none_in_the_mean(folder):
+    runs = [Record(folder / RUN)] * 4
+    table = _make_statistics_table(runs, [{"failed": 1.0}, {}, {}, {}])
+    assert [list(column.cells) for column in table.columns[1:]] == [
+        ["0.25"],
+        ["0.5"],
+        ["0"],
+        ["1"],
+        ["4"],
+    ]
 
 
 def test_several_runs_and_a_folder_of_runs_are_shown(folder, tmp_path):
