@@ -136,7 +136,7 @@ def resume(
         typer.echo(text)
         return print_conclusion_and_draw(directory, done)
     experiment = done[0].search
-    if workers and not isinstance(experiment.task, Chunked):
+    if workers and not (isinstance(experiment.task, Chunked) and experiment.task.chunk):
         raise SettingsError(f"{directory} was started without workers; go on without")
     with open_workers(experiment, workers, timeout, failures, worker_log) as experiment:
         with add_resume_command_to_errors(directory, search or ()):
@@ -170,12 +170,12 @@ def fork_(
     from brns.cli.user_code import load_records
     from brns.experiments.overrides import apply_overrides
     from brns.runs.fork import fork
-    from brns.tasks.chunked import Chunked
+    from brns.tasks.chunked import Chunked, unwrap_task
 
     record = load_records([directory], search)[0]
     other = apply_overrides(record.search, set_ or [])
-    if workers and not isinstance(other.task, Chunked):
-        other = dataclasses.replace(other, task=Chunked(other.task))
+    if workers and not (isinstance(other.task, Chunked) and other.task.chunk):
+        other = dataclasses.replace(other, task=Chunked(unwrap_task(other.task)))
     fork(record, at, other, out=out, generations=generations)
     resume(
         out,

@@ -24,7 +24,7 @@ from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import follow_moved_paths, format_diff
 from brns.settings.parts import RECOMMENDED, SettingsError, find_part
-from brns.tasks.chunked import Chunked, unwrap_task
+from brns.tasks.chunked import Chunked, rewrap_task, unwrap_task
 from brns.tasks.workers import Dask, Processes
 
 
@@ -102,22 +102,30 @@ def open_workers(
     if workers is None and failures is None:
         yield search
         return
-    world = unwrap_task(search.task)
-    chunk = Chunked.chunk if workers else None
-    if isinstance(search.task, Chunked):
-        chunk = search.task.chunk  # so that the bits stay the same
-    settings: dict[str, Any] = {"chunk": chunk, "failures": failures or 0.0}
+    world, settings = unwrap_task(search.task), _get_chunk_settings(search.task)
+    settings["chunk"] = settings["chunk"] or (Chunked.chunk if workers else None)
+    given = {"failures": failures, "timeout": timeout}
+    settings |= {name: value for name, value in given.items() if value is not None}
+    executor = settings.pop("executor")
     if workers is None:
-        parallel = contextlib.nullcontext(Chunked(world, **settings))
+        parallel = contextlib.nullcontext(Chunked(world, executor=executor, **settings))
     elif workers.isdecimal() and int(workers):
-        parallel = Processes(world, int(workers), timeout=timeout, log=log, **settings)
+        parallel = Processes(world, int(workers), log=log, **settings)
     elif ":" in workers:
-        parallel = Dask(world, workers, timeout=timeout, log=log, **settings)
+        parallel = Dask(world, workers, log=log, **settings)
     else:
         takes = "a number of processes, or the address of a scheduler"
         raise SettingsError(f"--workers takes {takes}; got {workers}")
     with parallel as task:
         yield dataclasses.replace(search, task=task)
+
+
+def _get_chunk_settings(task: Task) -> dict[str, Any]:
+    """How a task is evaluated: the settings of its `Chunked`, or those that change nothing."""
+    if not isinstance(task, Chunked):
+        return {"chunk": None, "executor": None, "failures": 0.0, "timeout": None}
+    names = ("chunk", "executor", "failures", "timeout")
+    return {name: getattr(task, name) for name in names}
 
 
 @contextlib.contextmanager
@@ -166,11 +174,15 @@ def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Re
 
 def _apply_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it."""
-    described, task = record.experiment["task"], unwrap_task(search.task)
+    described, given = record.experiment["task"], search.task
+    task = unwrap_task(given)
     if described["name"] == "Chunked":
-        executor = search.task.executor if isinstance(search.task, Chunked) else None
-        task = Chunked(task, chunk=described["chunk"], executor=executor)
+        how = _get_chunk_settings(given) | {"chunk": described["chunk"]}
+        given = task = Chunked(task, **how)
+    elif isinstance(given, Chunked) and given.chunk is not None:
+        given = task  # it was no run in chunks
     search = dataclasses.replace(search, task=task)
     folders = read_sources(search).folders
     settings = follow_moved_paths(record.experiment, part_to_json(search), folders)
-    return part_from_json(settings, search)
+    made = part_from_json(settings, search)
+    return made if given is task else dataclasses.replace(made, task=rewrap_task(given, made.task))

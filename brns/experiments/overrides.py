@@ -5,12 +5,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
-
 from brns.search import NoveltySearch
 from brns.settings.configuration import configure, find_setting_types_and_meanings
 from brns.settings.parts import PARTS, PLACES, SettingsError, find_part
-from brns.tasks.chunked import Chunked, unwrap_task
+from brns.tasks.chunked import rewrap_task, unwrap_task
 
 KINDS = {place: kind for kind, place in PLACES.items()}
 """the kind of part in each place of a search"""
@@ -18,8 +16,8 @@ KINDS = {place: kind for kind, place in PLACES.items()}
 
 def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     """The search with settings changed by texts; a `SettingsError` reports all that are wrong."""
-    chunked = search.task if isinstance(search.task, Chunked) else None
-    search = dataclasses.replace(search, task=unwrap_task(search.task))
+    given = search.task
+    search = dataclasses.replace(search, task=unwrap_task(given))
     overrides: dict[str, dict[str, Any]] = {place: {} for place in (*KINDS, "")}
     problems = []
     for change in changes:
@@ -53,10 +51,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             problems.append(str(error))
     if problems:
         raise SettingsError("\n".join(problems))
-    if chunked is not None:
-        task = eqx.tree_at(lambda each: each.task, chunked, search.task)
-        search = dataclasses.replace(search, task=task)
-    return search
+    return dataclasses.replace(search, task=rewrap_task(given, search.task))
 
 
 def _suggest_other_places_of_setting(

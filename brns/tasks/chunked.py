@@ -332,6 +332,16 @@ def unwrap_task(task: Task) -> Task:
     return task
 
 
+def rewrap_task(wrapper: Task, world: Task) -> Task:
+    """Another world, evaluated as the one within a task is: in its chunks, on its devices."""
+    if isinstance(wrapper, Sharded):
+        return Sharded(world, wrapper.mesh.size)
+    if isinstance(wrapper, Chunked):
+        inner = rewrap_task(wrapper.task, world)
+        return eqx.tree_at(lambda each: each.task, wrapper, inner)
+    return world
+
+
 def has_workers(task: Task) -> bool:
     """Whether others evaluate it, who take the batches of several threads side by side."""
     return isinstance(task, Chunked) and task.executor is not None

@@ -5,8 +5,22 @@ import os
 import pytest
 from shell import call
 
-from brns import PopulationKNN, Record, VisitCounts
-from brns.cli.user_code import load_or_make_user_search, make_search_from
+from brns import (
+    NoveltySearch,
+    PlanarArm,
+    PopulationKNN,
+    Record,
+    Sharded,
+    VisitCounts,
+    run,
+)
+from brns.cli.user_code import (
+    load_or_make_user_search,
+    load_records,
+    make_search_from,
+    open_workers,
+)
+from brns.tasks.chunked import unwrap_task
 
 MODULE = '''
 import gc
@@ -15,7 +29,7 @@ import time
 
 import equinox as eqx
 from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationKNN
-from brns import Processes, VisitCounts
+from brns import Chunked, Processes, VisitCounts
 
 
 class Lonely(eqx.Module):
@@ -78,6 +92,8 @@ SMALL = {"estimator": VisitCounts(grids=8), "mutate": PolynomialMutation(eta=2.0
 SMALL |= {"population_size": 8, "offspring_size": 6}
 other = NoveltySearch(Lonely(3), **SMALL)
 strange = NoveltySearch(Stranger(), **SMALL)
+forgiving = NoveltySearch(Chunked(Lonely(), chunk=None, failures=0.5), **SMALL)
+in_chunks = NoveltySearch(Chunked(Lonely(), chunk=2, failures=0.5, timeout=9.0), **SMALL)
 spread = NoveltySearch(Processes(Lonely(), workers=1), **SMALL)
 counts = PopulationKNN(k=2)
 nothing = 5
@@ -205,3 +221,36 @@ def test_a_resumed_own_search_has_the_settings_and_operators_of_its_run(
 )
 def test_what_is_no_search_is_an_error_that_says_so(folder, arguments, told):
     assert told in call(*arguments, folder=folder, status=2).stderr
+
+
+@pytest.mark.parametrize("name", ["forgiving", "in_chunks"])
+def test_what_may_fail_in_an_own_search_may_fail_too_with_settings_and_when_resumed(
+    folder, name, monkeypatch, tmp_path
+):
+    monkeypatch.syspath_prepend(folder)
+    own = f"lonely_world:{name}"
+    search = make_search_from(own, None, ["task.genes=4"])
+    assert search.task.failures == 0.5
+    run(search, 1, out=tmp_path / "run", progress=False)
+    (record,) = load_records([tmp_path / "run"], [own])
+    task = record.search.task
+    assert (task.failures, task.chunk, task.timeout) == (
+        0.5,
+        search.task.chunk,
+        search.task.timeout,
+    )
+    assert unwrap_task(task).genes == 4
+    with open_workers(record.search, "1", None, None, None) as spread:
+        assert (spread.task.failures, spread.task.timeout) == (0.5, search.task.timeout)
+
+
+def test_an_own_search_on_several_devices_stays_there(folder, monkeypatch, tmp_path):
+    module = "import brns\nsearch = brns.NoveltySearch(brns.Sharded(brns.PlanarArm(), 1))\n"
+    (tmp_path / "sharded_world.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    search = make_search_from("sharded_world:search", None, ["task.joints=3"])
+    assert isinstance(search.task, Sharded)
+    assert search.task.task.joints == 3
+    run(NoveltySearch(PlanarArm()), 1, out=tmp_path / "run", progress=False)
+    (record,) = load_records([tmp_path / "run"], ["sharded_world:search"])
+    assert isinstance(record.search.task, Sharded)
