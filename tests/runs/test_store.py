@@ -7,6 +7,7 @@ from stores import Memory, run_in_memory
 
 import brns
 from brns.metrics.measures import summarize_run
+from brns.runs.store import Store
 
 
 def test_a_run_in_dictionaries_is_the_run_on_disk(tmp_path):
@@ -23,3 +24,11 @@ def test_a_run_in_dictionaries_is_the_run_on_disk(tmp_path):
         assert same(here.solutions(), there.solutions())
         lines = (there.path / "progress.csv").read_text().splitlines()
         assert len(here.store.rows) == len(lines) == 8
+
+
+def test_a_generation_saved_while_the_folder_is_listed_is_not_missing(tmp_path, monkeypatch):
+    search = brns.NoveltySearch(brns.PlanarArm(), population_size=4, offspring_size=4)
+    (record,) = brns.run(search, 3, out=tmp_path / "run", progress=False)
+    lists = iter([{0, 1, 3}, {0, 1, 2, 3, 5}])  # as a folder is read while files are added
+    monkeypatch.setattr(Store, "_list_folder", lambda self, kind: next(lists))
+    assert record.generations == [0, 1, 2, 3]
