@@ -56,6 +56,10 @@ METHODS = {
     "counts, mixed": (brns.VisitCounts(), brns.MixedMutation()),
     "counts, mixed without crossover": (
         brns.VisitCounts(),
+        brns.MixedMutation(brns.MixedMutation().operators[:5]),
+    ),
+    "counts, mixed, first four operators": (
+        brns.VisitCounts(),
         brns.MixedMutation(brns.MixedMutation().operators[:4]),
     ),
     "counts, differential mixture": (brns.VisitCounts(), DIFFERENTIAL),
@@ -109,13 +113,13 @@ pyribs' methods have the settings of its `examples/sphere.py`, by which its tabl
 strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. They need
 `pip install 'brns[peers]'`.
 
-*Without crossover* has the first four operators of the default: differential evolution, which takes
-genes of other parents too, is left out as well.
+The default's *first four operators* take no genes of other parents: not only crossover is left out,
+but differential evolution too. It is the fifth operator, and the last *without crossover*.
 
 *Earlier mixture*: the default until commit 165700b80d52. It had no differential evolution, its
 crossover mutated, and its smaller line had a step of its own. Credit went to the operators of
 offspring that survived, not of the most novel tenth; so it did in runs of the *differential
-mixture* until then, and in those *without crossover* whose genes are in order.
+mixture* until then, and in those of the *first four operators* whose genes are in order.
 
 *Made by* is the number of the commit, versions and machine, listed below. A row with two numbers
 has seeds of both; the two differ in no setting, and draw other grids.
