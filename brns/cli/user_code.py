@@ -104,8 +104,8 @@ def open_workers(
         return
     world, settings = unwrap_task(search.task), _get_chunk_settings(search.task)
     settings["chunk"] = settings["chunk"] or (Chunked.chunk if workers else None)
-    given = {"failures": failures, "timeout": timeout}
-    settings |= {name: value for name, value in given.items() if value is not None}
+    options = {"failures": failures, "timeout": timeout}
+    settings |= {name: value for name, value in options.items() if value is not None}
     executor = settings.pop("executor")
     if workers is None:
         parallel = contextlib.nullcontext(Chunked(world, executor=executor, **settings))
@@ -174,15 +174,17 @@ def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Re
 
 def _apply_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it."""
-    described, given = record.experiment["task"], search.task
-    task = unwrap_task(given)
+    described, wrapper = record.experiment["task"], search.task
+    task = unwrap_task(wrapper)
     if described["name"] == "Chunked":
-        how = _get_chunk_settings(given) | {"chunk": described["chunk"]}
-        given = task = Chunked(task, **how)
-    elif isinstance(given, Chunked) and given.chunk is not None:
-        given = task  # it was no run in chunks
+        how = _get_chunk_settings(wrapper) | {"chunk": described["chunk"]}
+        wrapper = task = Chunked(task, **how)
+    elif isinstance(wrapper, Chunked) and wrapper.chunk is not None:
+        wrapper = task  # it was no run in chunks
     search = dataclasses.replace(search, task=task)
     folders = read_sources(search).folders
     settings = follow_moved_paths(record.experiment, part_to_json(search), folders)
-    made = part_from_json(settings, search)
-    return made if given is task else dataclasses.replace(made, task=rewrap_task(given, made.task))
+    search = part_from_json(settings, search)
+    if wrapper is task:
+        return search
+    return dataclasses.replace(search, task=rewrap_task(wrapper, search.task))

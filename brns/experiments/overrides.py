@@ -16,8 +16,8 @@ KINDS = {place: kind for kind, place in PLACES.items()}
 
 def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     """The search with settings changed by texts; a `SettingsError` reports all that are wrong."""
-    given = search.task
-    search = dataclasses.replace(search, task=unwrap_task(given))
+    wrapper = search.task
+    search = dataclasses.replace(search, task=unwrap_task(wrapper))
     overrides: dict[str, dict[str, Any]] = {place: {} for place in (*KINDS, "")}
     problems = []
     for change in changes:
@@ -51,7 +51,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             problems.append(str(error))
     if problems:
         raise SettingsError("\n".join(problems))
-    return dataclasses.replace(search, task=rewrap_task(given, search.task))
+    return dataclasses.replace(search, task=rewrap_task(wrapper, search.task))
 
 
 def _suggest_other_places_of_setting(
