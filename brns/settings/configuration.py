@@ -64,7 +64,7 @@ def _find_settings_left_open(part: Any, names: Iterable[str]) -> dict[str, Any]:
     for name in names:
         value, default = getattr(part, name), type(part).__dataclass_fields__[name].default
         if default is None and value is not None:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(Exception):  # of another's class, or of an array
                 if getattr(dataclasses.replace(part, **{name: None}), name) == value:
                     left_open[name] = None
     return left_open

@@ -78,9 +78,7 @@ PARTS = (
     Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network learning the past"),
     Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", PAPER),
     Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population"),
-    Part(
-        "preset", "everything", "ArchiveKNN", "an archive of all evaluated, to 40,100", EVERYTHING
-    ),
+    Part("preset", "everything", "ArchiveKNN", "an archive of all, up to 40,100", EVERYTHING),
     Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population"),
     Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
     Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial, the paper's"),

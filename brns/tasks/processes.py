@@ -141,9 +141,7 @@ def _evaluate_in_process(
             future = process.submit(worker.evaluate_and_time_packed, request, (digest, b""), *chunk)
             return future.result(start.timeout)
         except (TimeoutError, BrokenExecutor, WorkerError) as error:
-            if hasattr(_THREAD, "process"):
-                _THREAD.process.shutdown(kill_workers=True)
-                del _THREAD.process
+            _end_process_of_thread()
             died = error
         if isinstance(died, WorkerError) and not used:
             raise died
@@ -161,10 +159,8 @@ def _evaluate_in_process(
 
 def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
     """This thread's process, which has one chunk at a time: one knows on which it died or hung."""
-    another = hasattr(_THREAD, "process") and _THREAD.initializer != start.initializer
-    if another:  # of a search before, on a cluster
-        _THREAD.process.shutdown(kill_workers=True)
-        del _THREAD.process
+    if getattr(_THREAD, "initializer", None) != start.initializer:  # of a search before
+        _end_process_of_thread()
     if not hasattr(_THREAD, "process"):
         import loky
 
@@ -194,3 +190,9 @@ def _get_or_start_process_of_thread(processes: list[Any], start: Start) -> Any:
         processes.append(_THREAD.process)
         first.result(start.timeout and start.timeout + START)
     return _THREAD.process
+
+
+def _end_process_of_thread() -> None:
+    if hasattr(_THREAD, "process"):
+        _THREAD.process.shutdown(kill_workers=True)
+        del _THREAD.process
