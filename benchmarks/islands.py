@@ -32,7 +32,9 @@ INDIVIDUALS = {64: 8, 1024: 2}
 ROWS = {64: 8192, 1024: 1024}
 """counters of a grid; 1,024 islands would be 4 GB with the default"""
 CELLS = (100, 100)
-MERGES = ("every generation", "every 10", "every 100", "one in 10, at random", "never")
+EVERY = {"every generation": 1, "every 10": 10, "every 100": 100}
+"""rules, and after how many generations all islands merge"""
+MERGES = (*EVERY, "one in 10, at random", "never")
 ONE = "one search"
 
 
@@ -90,7 +92,7 @@ def who_merges(rule: str, generation: int, number: int, random: np.random.Genera
     """The islands that merge after a generation."""
     if rule == "one in 10, at random":
         return np.flatnonzero(random.random(number) < 0.1)
-    every = {"every generation": 1, "every 10": 10, "every 100": 100}.get(rule)
+    every = EVERY.get(rule)
     return np.arange(number if every and generation % every == 0 else 0)
 
 
@@ -138,8 +140,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
     for number in INDIVIDUALS:
         for rule in (ONE, *MERGES):
             runs = [r for r in rows if int(r["islands"]) == number and r["merge"] == rule]
-            every = {"every 10": 10, "every 100": 100}.get(rule, 1)
-            if not runs or EVALUATIONS // (number * INDIVIDUALS[number]) <= every:
+            if not runs or EVALUATIONS // (number * INDIVIDUALS[number]) <= EVERY.get(rule, 1):
                 continue  # too few generations for one merge
             mean, deviation, _ = compute_mean_and_deviation([float(run["cells"]) for run in runs])
             sent = np.mean([float(run["bytes"]) for run in runs])

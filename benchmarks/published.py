@@ -52,15 +52,18 @@ DIFFERENTIAL = brns.MixedMutation(
     )
 )
 """its steps are as long as parents differ"""
+OPERATORS = brns.MixedMutation().operators
 METHODS = {
     "counts, mixed": (brns.VisitCounts(), brns.MixedMutation()),
     "counts, mixed without crossover": (
         brns.VisitCounts(),
-        brns.MixedMutation(brns.MixedMutation().operators[:5]),
+        brns.MixedMutation(
+            tuple(each for each in OPERATORS if not isinstance(each, brns.Crossover))
+        ),
     ),
     "counts, mixed, first four operators": (
         brns.VisitCounts(),
-        brns.MixedMutation(brns.MixedMutation().operators[:4]),
+        brns.MixedMutation(OPERATORS[:4]),
     ),
     "counts, differential mixture": (brns.VisitCounts(), DIFFERENTIAL),
     "counts, polynomial": (brns.VisitCounts(), brns.PolynomialMutation()),

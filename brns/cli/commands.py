@@ -126,7 +126,7 @@ def resume(
     from brns.cli.user_code import add_resume_command_to_errors, load_records, open_workers
     from brns.metrics.saturation import saturated
     from brns.runs import loop
-    from brns.tasks.chunked import Chunked
+    from brns.tasks.chunked import has_chunks
 
     done = load_records([directory], search)
     total = generations or done[0].planned_generations
@@ -136,7 +136,7 @@ def resume(
         typer.echo(text)
         return print_conclusion_and_draw(directory, done)
     experiment = done[0].search
-    if workers and not (isinstance(experiment.task, Chunked) and experiment.task.chunk):
+    if workers and not has_chunks(experiment.task):
         raise SettingsError(f"{directory} was started without workers; go on without")
     with open_workers(experiment, workers, timeout, failures, worker_log) as experiment:
         with add_resume_command_to_errors(directory, search or ()):
@@ -170,11 +170,11 @@ def fork_(
     from brns.cli.user_code import load_records
     from brns.experiments.overrides import apply_overrides
     from brns.runs.fork import fork
-    from brns.tasks.chunked import Chunked, unwrap_task
+    from brns.tasks.chunked import Chunked, has_chunks, unwrap_task
 
     record = load_records([directory], search)[0]
     other = apply_overrides(record.search, set_ or [])
-    if workers and not (isinstance(other.task, Chunked) and other.task.chunk):
+    if workers and not has_chunks(other.task):
         other = dataclasses.replace(other, task=Chunked(unwrap_task(other.task)))
     fork(record, at, other, out=out, generations=generations)
     resume(

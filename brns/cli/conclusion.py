@@ -14,7 +14,12 @@ from rich.table import Table
 from brns.cli.screen import console, print_message
 from brns.formatting import escape_control, format_number
 from brns.metrics.coverage import choose_grid_shape_or_none
-from brns.metrics.measures import MEASURES, compute_mean_and_deviation, summarize_run
+from brns.metrics.measures import (
+    MEASURES,
+    compute_mean_and_deviation,
+    list_seed_values,
+    summarize_run,
+)
 from brns.metrics.saturation import LEAST, SATURATED
 from brns.pictures.records import (
     explain_figures_omitted_without_search,
@@ -211,11 +216,9 @@ def _make_statistics_table(runs: Sequence[Record], rows: Sequence[Mapping[str, f
     for head in heads:
         table.add_column(head, justify="right")
     for name in MEASURES:
-        values = [row[name] for row in rows if name in row]
+        values = list_seed_values(name, rows)
         if not values:
             continue
-        if name == "failed":  # of a run without failures it is not told, but it is 0
-            values += [0.0] * (len(rows) - len(values))
         if several:
             mean, deviation, seeds = compute_mean_and_deviation(values)
             values = [mean, deviation, min(values), max(values), seeds]

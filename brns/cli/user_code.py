@@ -24,7 +24,7 @@ from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import follow_moved_paths, format_diff
 from brns.settings.parts import RECOMMENDED, SettingsError, find_part
-from brns.tasks.chunked import Chunked, rewrap_task, unwrap_task
+from brns.tasks.chunked import Chunked, has_chunks, rewrap_task, unwrap_task
 from brns.tasks.workers import Dask, Processes
 
 
@@ -179,7 +179,7 @@ def _apply_recorded_settings(search: NoveltySearch, record: Record) -> NoveltySe
     if described["name"] == "Chunked":
         how = _get_chunk_settings(wrapper) | {"chunk": described["chunk"]}
         wrapper = task = Chunked(task, **how)
-    elif isinstance(wrapper, Chunked) and wrapper.chunk is not None:
+    elif has_chunks(wrapper):
         wrapper = task  # it was no run in chunks
     search = dataclasses.replace(search, task=task)
     folders = read_sources(search).folders

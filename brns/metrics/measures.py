@@ -1,6 +1,6 @@
 """The table of measures: every number of a run that is shown; and these over seeds."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -211,13 +211,16 @@ def summarize_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dic
         raise ValueError(f"each seed counts once; got runs of the seeds {sorted(seeds)}")
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
-    values: dict[str, list[float]] = {}
-    for record in records:
-        for name, value in summarize_run(record, of_paths=of_paths).items():
-            values.setdefault(name, []).append(value)
-    if "failed" in values:  # of a run without failures it is not shown, but it is 0
-        values["failed"] += [0.0] * (len(records) - len(values["failed"]))
-    return {name: compute_mean_and_deviation(numbers) for name, numbers in values.items()}
+    rows = [summarize_run(record, of_paths=of_paths) for record in records]
+    values = {name: list_seed_values(name, rows) for name in MEASURES}
+    return {name: compute_mean_and_deviation(each) for name, each in values.items() if each}
+
+
+def list_seed_values(name: str, rows: Sequence[Mapping[str, float]]) -> list[float]:
+    """A measure of the runs that have it; 0 for a run without failures, which says nothing."""
+    values = [row[name] for row in rows if name in row]
+    zeros = len(rows) - len(values) if values and name == "failed" else 0
+    return values + [0.0] * zeros
 
 
 def compute_mean_and_deviation(values: Sequence[float]) -> Estimate:

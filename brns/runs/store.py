@@ -78,10 +78,10 @@ class Store:
     def list_generations(self, kind: Kind) -> list[int]:
         """The generations that have a file of a kind, in order; `000003 (1).npz` is none."""
         numbers = self._list_folder(kind)
-        if kind == "generations" and numbers and len(numbers) <= max(numbers):
+        last = max(numbers, default=-1)
+        if kind == "generations" and len(numbers) <= last:
             # One that was saved meanwhile may be listed without the one before it.
-            last = max(numbers)
-            numbers |= {number for number in self._list_folder(kind) if number < last}
+            numbers |= self._list_folder(kind) & {*range(last)}
         return sorted(numbers)
 
     def _list_folder(self, kind: Kind) -> set[int]:

@@ -342,6 +342,11 @@ def rewrap_task(wrapper: Task, world: Task) -> Task:
     return world
 
 
+def has_chunks(task: Task) -> bool:
+    """Whether it is evaluated in chunks, whose size a record keeps."""
+    return isinstance(task, Chunked) and task.chunk is not None
+
+
 def has_workers(task: Task) -> bool:
     """Whether others evaluate it, who take the batches of several threads side by side."""
     return isinstance(task, Chunked) and task.executor is not None

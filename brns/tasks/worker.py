@@ -37,8 +37,12 @@ MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
 GRACE = 5.0  # seconds for a worker to end by itself
 PROCESS = secrets.token_hex(8)  # tells this process from others, on other machines too
-VERSIONS = {"brns": __version__, "jax": jax.__version__, "numpy": np.__version__}
-VERSIONS["Python"] = f"{sys.version_info.major}.{sys.version_info.minor}"
+VERSIONS = {
+    "brns": __version__,
+    "jax": jax.__version__,
+    "numpy": np.__version__,
+    "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
+}
 KeyData = tuple[np.ndarray, str]
 """a key as NumPy has it: its data, and the name of its generator"""
 
