@@ -5,7 +5,6 @@ the task's own, and `tell` all that follows: novelty, `select_most_novel`, `trai
 stands below the class, in that order.
 """
 
-import contextlib
 import functools
 from typing import Annotated, Any, NamedTuple
 
@@ -68,7 +67,6 @@ from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
 from brns.settings.differences import short_repr
-from brns.settings.outdated import EditWatch, evaluate_by_hand, search_is_evaluating
 
 
 class SearchState(NamedTuple):
@@ -161,9 +159,7 @@ class NoveltySearch(eqx.Module):
         Raises:
             ValueError: where founders, task or estimator break their contract.
         """
-        traced = is_traced((self, key))
-        with contextlib.nullcontext() if traced else evaluate_by_hand(self):
-            return self.init_with_failures(key)[0]
+        return self.init_with_failures(key)[0]
 
     def init_with_failures(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
         """Generation 0, and the genotypes of founders that failed: mutants of the others stand in
@@ -214,12 +210,11 @@ class NoveltySearch(eqx.Module):
             The state after the generation, and who was born and who survived.
         """
         _check_modes_key_and_states(self, key, state)
-        with self._call_by_hand(state, key):
-            if not self.task.traceable:
-                return _ask_evaluate_and_tell(self, state, key)
-            # What only lowering finds:
-            with explain_compile_errors("task, estimator and select", self):
-                return _step_jit(self, state, key)
+        if not self.task.traceable:
+            return _ask_evaluate_and_tell(self, state, key)
+        # What only lowering finds:
+        with explain_compile_errors("task, estimator and select", self):
+            return _step_jit(self, state, key)
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn with replacement.
@@ -233,7 +228,7 @@ class NoveltySearch(eqx.Module):
         """
         _check_modes_key_and_states(self, key, state)
         space = self.task.genotype_space
-        with self._call_by_hand(state, key), explain_compile_errors("mutate", self.mutate):
+        with explain_compile_errors("mutate", self.mutate):
             offspring = generate_offspring(
                 self.mutate_as_mixture, space, self.offspring_size, self.tournament, state, key
             )
@@ -263,28 +258,11 @@ class NoveltySearch(eqx.Module):
         with explain_task_errors(self.task):
             evaluation = as_evaluation(evaluation, self.offspring_size, self.task)
         settings = self.estimator, self.mutate_as_mixture, self.select, self.rescore_parents
-        if not is_traced((state, offspring, key)):
-            self._watch.ignore_side_effects(self._compiled_parts)  # of whoever evaluated
         with explain_compile_errors("estimator and select", self):
             after, generation = _tell(*settings, state, offspring, evaluation, key)
         if not is_traced((after, generation)):
             check_generation(self, int(after.generation), copy_to_host(generation))
         return after, generation
-
-    def _call_by_hand(self, *arguments: PyTree) -> contextlib.AbstractContextManager[None]:
-        """What was edited between two calls by hand holds in the next, if it is compiled."""
-        if is_traced(arguments):
-            return contextlib.nullcontext()
-        return self._watch.call_by_hand(self._compiled_parts)
-
-    @property
-    def _compiled_parts(self) -> Any:
-        parts = self.estimator, self.mutate, self.select, self.founders
-        return self if self.task.traceable else parts
-
-    @functools.cached_property
-    def _watch(self) -> EditWatch:
-        return EditWatch()
 
     def _check_operators_draw_by_key_alone(self, genotypes: Float[Array, "n p"]) -> None:
         key, space = jax.random.key(0), self.task.genotype_space
@@ -300,7 +278,7 @@ class NoveltySearch(eqx.Module):
     ) -> tuple[Float[Array, "n p"], Evaluation, Float[Array, "f p"]]:
         """Founders that live, their evaluation, and the genotypes of those that failed."""
         n, space = self.population_size, self.task.genotype_space
-        with explain_task_errors(self.task), search_is_evaluating():
+        with explain_task_errors(self.task):
             evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
         if is_traced(evaluation.failed):  # how many mutants they need is not known
             living = jnp.argsort(evaluation.failed)[jnp.arange(n) % jnp.sum(~evaluation.failed)]
@@ -321,8 +299,7 @@ class NoveltySearch(eqx.Module):
             mutate = self.mutate_as_mixture
             mutants, *_ = mutate.vary(again, mutate.initial_credit(), parents, space)
             mutants = jnp.asarray(mutants, jnp.float32)[rows]
-            with search_is_evaluating():
-                after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
+            after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
@@ -438,7 +415,7 @@ def _ask_evaluate_and_tell(
 ) -> tuple[SearchState, Generation]:
     ask, evaluate, tell = derive_keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
-    with explain_task_errors(search.task), search_is_evaluating():
+    with explain_task_errors(search.task):
         evaluation = search.task.evaluate(offspring.genotype, evaluate)
     return search.tell(state, offspring, evaluation, tell)
 

@@ -13,7 +13,7 @@ from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.core.novelty import init_and_score_founders, score_novelty_jit, update_estimator
 from brns.core.population import concatenate_populations, take_rows
-from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.edits import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 

@@ -17,7 +17,7 @@ from brns.checks.parts import check_part, explain_compile_errors, require_intege
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
 from brns.core.evaluation import check_shape, name_function_or_class
 from brns.core.population import take_rows
-from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.edits import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
 

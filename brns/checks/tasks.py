@@ -16,8 +16,8 @@ from brns.core.evaluation import as_evaluation
 from brns.core.population import copy_to_host, take_rows
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences
-from brns.settings.edits import CHANGED_SETTINGS
-from brns.settings.outdated import evaluate_by_hand
+from brns.settings.edits import CHANGED_SETTINGS, discard_compiled_if_edited, ignore_side_effects
+from brns.settings.sources import UserCode
 
 FORGETS = (
     ". An environment that reset does not make quite anew, such as BipedalWalker-v3, is to be made "
@@ -67,34 +67,36 @@ def check_task(
     settings = part_to_json(task)
     forgets = "" if task.traceable else FORGETS
     near = {"rtol": max(tolerance, 1e-3), "atol": max(tolerance, 1e-6)}
-    with evaluate_by_hand(task):
-        first = evaluate_on_host(genotypes)
-        _check_descriptors_and_fitness(name, first, box)
-        again = evaluate_on_host(genotypes)
-        agree = _find_agreeing_rows(task, again, first, tolerance, tolerance)
-        if not agree.all():
+    code = UserCode(task)
+    discard_compiled_if_edited(code)
+    first = evaluate_on_host(genotypes)
+    _check_descriptors_and_fitness(name, first, box)
+    again = evaluate_on_host(genotypes)
+    agree = _find_agreeing_rows(task, again, first, tolerance, tolerance)
+    if not agree.all():
+        raise ValueError(
+            f"{name} must give the same result for the same genotypes and key; "
+            f"{(~agree).sum()} of {n} genotypes gave something else, "
+            f"{_describe_evaluation_differences(again, first, box)}. Some simulators take a "
+            "seed of 0 for none: try another, as in GymnasiumTask(..., seed=1). Where a "
+            f"simulator cannot, give check_task the tolerance that it needs{forgets}"
+        )
+    sizes = [n - 1] if sizes is None else sizes
+    for where, batch, row in _make_batch_variants(task, genotypes, sizes):
+        same = take_rows(evaluate_on_host(batch), np.flatnonzero(row >= 0))
+        before = take_rows(first, row[row >= 0])
+        agree = _find_agreeing_rows(task, same, before, **near)
+        if agree.mean() < (1 if len(batch) == n else 0.5):
             raise ValueError(
-                f"{name} must give the same result for the same genotypes and key; "
-                f"{(~agree).sum()} of {n} genotypes gave something else, "
-                f"{_describe_evaluation_differences(again, first, box)}. Some simulators take a "
-                "seed of 0 for none: try another, as in GymnasiumTask(..., seed=1). Where a "
-                f"simulator cannot, give check_task the tolerance that it needs{forgets}"
+                f"row i of {name} must depend on genotype i and the key alone; "
+                f"{(~agree).sum()} of {agree.size} genotypes gave something else "
+                f"{where}{forgets}"
             )
-        sizes = [n - 1] if sizes is None else sizes
-        for where, batch, row in _make_batch_variants(task, genotypes, sizes):
-            same = take_rows(evaluate_on_host(batch), np.flatnonzero(row >= 0))
-            before = take_rows(first, row[row >= 0])
-            agree = _find_agreeing_rows(task, same, before, **near)
-            if agree.mean() < (1 if len(batch) == n else 0.5):
-                raise ValueError(
-                    f"row i of {name} must depend on genotype i and the key alone; "
-                    f"{(~agree).sum()} of {agree.size} genotypes gave something else "
-                    f"{where}{forgets}"
-                )
-        if task.traceable:
-            compiled = jax.jit(evaluate)(genotypes, key)
-            if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
-                raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
+    if task.traceable:
+        compiled = jax.jit(evaluate)(genotypes, key)
+        if _find_agreeing_rows(task, compiled, first, **near).mean() < 0.5:
+            raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
+    ignore_side_effects(code.texts, UserCode(task))
     changed = find_differences(settings, part_to_json(task))
     CHANGED_SETTINGS.setdefault(type(task), set()).update(changed)
     if changed:

@@ -39,8 +39,11 @@ from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
-from brns.settings.edits import list_evaluation_side_effects
-from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
+from brns.settings.edits import (
+    discard_compiled_if_edited,
+    ignore_side_effects,
+    list_evaluation_side_effects,
+)
 from brns.settings.parts import CLASSES
 
 LOG = logging.getLogger("brns")

@@ -25,8 +25,9 @@ from brns.runs.files import RecordError
 from brns.runs.paths import expand_home, resolve_seeds
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import find_differences, format_diff, short_repr
-from brns.settings.outdated import EditWatch
+from brns.settings.edits import discard_compiled_if_edited
 from brns.settings.parts import SettingsError
+from brns.settings.sources import UserCode
 
 SEAL = "brns.Novelty"
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
@@ -58,8 +59,7 @@ class Novelty:
             raise ValueError(f"space must be a brns.Box(low, high); got {short_repr(space)}")
         if isinstance(estimator, ArchiveKNN):
             estimator = dataclasses.replace(estimator, additions=estimator.capacity)
-        self._watch = EditWatch()
-        self._watch.discard_compiled_if_edited(estimator)
+        discard_compiled_if_edited(UserCode(estimator))
         self.estimator = estimator
         self.space = space
         (self.seed,) = resolve_seeds(seed)
@@ -111,8 +111,7 @@ class Novelty:
         if isinstance(self.estimator, PopulationKNN):
             self.estimator.check_size(len(living))
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
-        explained = explain_compile_errors("estimator", self.estimator)
-        with self._watch.call_by_hand(self.estimator), explained:
+        with explain_compile_errors("estimator", self.estimator):
             novelty = np.array(_score(self.estimator, state, *batch))[: len(rows)]
         if (alone := np.isposinf(novelty)).any():
             low, high = np.asarray(self.space.low, float), np.asarray(self.space.high, float)
@@ -161,8 +160,7 @@ class Novelty:
             padded = map(self._pad_to_power_of_two, (rows, scores))
             numbers = self._count_rows_batches_and_learned(rows)
             key = jax.random.key(self.seed)
-            explained = explain_compile_errors("estimator", self.estimator)
-            with self._watch.call_by_hand(self.estimator), explained:
+            with explain_compile_errors("estimator", self.estimator):
                 after = _learn(self.estimator, self.state, *padded, numbers, key)
             check_structure(self.estimator, self.state, after)
             self.state = after

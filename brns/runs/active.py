@@ -1,6 +1,5 @@
 """A run in progress: its record, its state and its numbers so far, and how it is saved."""
 
-from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
 import jax
@@ -140,12 +139,9 @@ class ActiveRun:
             if number not in kept and number % self.record.checkpoint_every:
                 self.record.store.remove("states", number)
 
-    def end_session_and_record_changes(
-        self, status: metadata.Status, reason: str, changed: Sequence[str]
-    ) -> None:
-        """Write down how the work ended, by which error, and what evaluations changed."""
+    def end_session(self, status: metadata.Status, reason: str) -> None:
+        """Write down how the work ended, and by which error."""
         facts = self.record.metadata
-        facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
         session = facts.sessions[-1]
         session.ended, session.status, session.reason = metadata.format_time_now(), status, reason
         metadata.write_metadata(self.record.store, facts)

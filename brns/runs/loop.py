@@ -24,7 +24,7 @@ from brns.runs.remaking import Keep
 from brns.runs.seeds import compute_generations
 from brns.runs.store import list_run_or_child_runs
 from brns.search import NoveltySearch
-from brns.settings.outdated import EditWatch, count_process_edits
+from brns.settings.edits import count_process_edits
 
 Exist = Literal["refuse", "resume"]
 Until = Callable[[SavedGeneration], bool]
@@ -231,7 +231,7 @@ def iterate_generations(
     runs: Sequence[ActiveRun], until: Until | None = None, bar: Bar | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
     """Generation after generation of all seeds; each is saved while the next is computed."""
-    status, reason, edits = "stopped", "", count_process_edits()
+    status, reason = "stopped", ""
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     try:
         with contextlib.closing(_compute_and_save(runs)) as steps:
@@ -246,8 +246,7 @@ def iterate_generations(
                     if status != "finished" and until is saturated:
                         status = "saturated"
                     break
-    except GeneratorExit:  # the loop was left, and anything may have been edited since
-        edits = -1
+    except GeneratorExit:  # the loop was left
         raise
     except KeyboardInterrupt:
         status = "interrupted"
@@ -258,24 +257,20 @@ def iterate_generations(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        changed = []
-        if count_process_edits() == edits:  # else it may have been by hand
-            changed = runs[0].record.metadata.collect_evaluation_side_effects(runs[0].search)
         together = len({run.stored for run in runs}) == 1
         with room, contextlib.ExitStack() as ending:  # all runs end, whatever one of them meets
             for run in runs:
-                ending.callback(run.end_session_and_record_changes, status, reason, changed)
+                ending.callback(run.end_session, status, reason)
                 if together:
                     ending.callback(run.remove_temporary_states)
 
 
 def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:
-    first, record, watch = runs[0], runs[0].record, EditWatch()
-    watch.discard_compiled_if_edited(first.search)
+    first, record = runs[0], runs[0].record
     begun, edits = time.monotonic(), count_process_edits()
     if first.number == 0:
-        yield [run.make_saved_founders() for run in runs]
-        opening.check_not_edited_meanwhile(runs, watch)
+        with opening.refuse_settings_changed_by_hand(first):
+            yield [run.make_saved_founders() for run in runs]
     keys, states = [run.key for run in runs], [run.state for run in runs]
     count, batches = first.total - first.number, record.metadata.seed_batches
     steps = compute_generations(first.search, keys, states, count, batches)
@@ -283,8 +278,7 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
     with contextlib.closing(steps), ThreadPoolExecutor(opening.WRITERS) as writers:
         try:
             for after in steps:
-                watch.ignore_side_effects(first.search)
-                if count_process_edits() != edits:  # between this generation and the last, by hand
+                if count_process_edits() != edits:  # by another run, since the last generation
                     records = [run.record for run in runs]
                     opening.check_and_record_code_edits(records, first.number, False)
                     edits = count_process_edits()
@@ -300,8 +294,8 @@ def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGenerati
                         each.result()
                     saving = [writers.submit(run.checkpoint, run.state) for run in runs]
                     begun = time.monotonic()
-                yield saved
-                opening.check_not_edited_meanwhile(runs, watch)
+                with opening.refuse_settings_changed_by_hand(first):
+                    yield saved
         finally:
             writers.shutdown()  # they may have been given more than `saving` holds, by Ctrl-C
             for each in saving:

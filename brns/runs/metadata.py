@@ -20,7 +20,6 @@ from brns.search import NoveltySearch
 from brns.settings import edits
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, follow_moved_paths, format_diff, short_repr
-from brns.settings.outdated import discard_compiled_if_edited, ignore_side_effects
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -152,7 +151,7 @@ class Metadata(Facts):
         prefix = _prefix_of_task(self.experiment)
         inner = {name.removeprefix(prefix) for name in settings if name.startswith(prefix)}
         edits.CHANGED_SETTINGS.setdefault(type(unwrap_task(search.task)), set()).update(inner)
-        ignore_side_effects(self.sources, source)
+        edits.ignore_side_effects(self.sources, source)
         settings += list_changing_task_settings(search, self.experiment)
         return [*settings, *edits.list_evaluation_side_effects(source)]
 
@@ -173,7 +172,7 @@ def make_metadata_of_each_seed(
     check_recordable(dataclasses.replace(search, task=unwrap_task(search.task)), "search")
     space = search.task.behavior_space
     source, experiment = read_sources(search), part_to_json(search)
-    discard_compiled_if_edited(source)
+    edits.discard_compiled_if_edited(source)
     changing = list_changing_task_settings(search, experiment)
     world, estimator, changed = find_names_and_changed_settings(search, name)
     first = Metadata(

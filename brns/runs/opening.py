@@ -3,13 +3,14 @@ code, each once.
 """
 
 import contextlib
+import dataclasses
 import logging
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import jax
 import numpy as np
@@ -27,9 +28,10 @@ from brns.runs.record import Record, records
 from brns.runs.remaking import Keep, warn_unless_exact
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState
+from brns.settings.description import part_to_json
 from brns.settings.differences import format_changed_settings, format_diff
-from brns.settings.edits import diff_code_by_name, format_edits
-from brns.settings.outdated import EditWatch, discard_compiled_if_edited
+from brns.settings.edits import diff_code_by_name, discard_compiled_if_edited, format_edits
+from brns.tasks.chunked import unwrap_task
 
 LOG = logging.getLogger("brns")
 DRAWING = (*PRNG_SETTINGS, "jax_default_prng_impl")
@@ -230,37 +232,21 @@ def check_and_record_code_edits(runs: Sequence[Record], after: int, accept: bool
     return bool(edited)
 
 
-def check_not_edited_meanwhile(runs: Sequence[ActiveRun], watch: EditWatch) -> None:
-    """A `RecordError` where settings of runs, which have generations to come, were changed by whom
-    a generation was handed out to.
-
-    What has another form now is none, such as a log that grew, or what was made when first needed.
+@contextlib.contextmanager
+def refuse_settings_changed_by_hand(run: ActiveRun) -> Generator[None, None, None]:
+    """A `RecordError` where whom a generation is handed out to meanwhile changes settings of a task
+    that has generations to come.
     """
-    if not watch.find_changed():
+    task = unwrap_task(run.search.task)
+    can_change = not dataclasses.is_dataclass(task) and run.number < run.total
+    before = part_to_json(task) if can_change else None
+    yield
+    if not can_change or before == part_to_json(task):
         return
-    first, number = runs[0], runs[0].number
-    if number == first.total:
-        watch.discard_compiled_if_edited(first.search)
-        return
-    different = first.record.find_different_settings(first.search)
-    changed = {name: both for name, both in different.items() if _have_same_form(*both)}
-    if changed:
-        watch.discard_compiled_if_edited(first.search)  # so that nobody takes it for a side effect
+    if changed := run.record.find_different_settings(run.search):
         raise RecordError(
-            f"{first.record.path} is of one search, whose settings were changed after generation "
-            f"{number}: {format_diff(changed)}. To go on with others, fork the run: "
+            f"{run.record.path} is of one search, whose settings were changed after generation "
+            f"{run.number}: {format_diff(changed)}. To go on with others, fork the run: "
             "brns.fork(record, at=..., search=..., out=...); what is no setting has a name that "
             "begins with _"
         )
-    check_and_record_code_edits([run.record for run in runs], number, False)
-    watch.ignore_side_effects(first.search)
-
-
-def _have_same_form(one: Any, other: Any) -> bool:
-    """Whether two descriptions are both of a number, of a text, or of collections as long."""
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_have_same_form, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys()
-    kinds = int | float, str
-    return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)

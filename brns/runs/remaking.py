@@ -20,8 +20,7 @@ from brns.runs.files import RecordError
 from brns.runs.provenance import read_sources
 from brns.search import derive_keys, generate_offspring
 from brns.settings.differences import format_diff
-from brns.settings.edits import diff_code_by_name
-from brns.settings.outdated import discard_compiled_if_edited
+from brns.settings.edits import diff_code_by_name, discard_compiled_if_edited
 
 GENOTYPE = "offspring.genotype"
 CHECKED = 5

@@ -24,7 +24,6 @@ from brns.core import Generation, Task
 from brns.core.population import copy_to_host, take_rows
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
-from brns.settings.outdated import search_is_evaluating
 from brns.tasks.chunked import has_workers
 from brns.tasks.cpu import count_cores
 from brns.tasks.sharded import Sharded
@@ -63,8 +62,7 @@ def compute_generations(
     batches: int,
 ) -> Generator[list[Step], None, None]:
     """The next `count` generations: each seed's state and generation, with arrays on the host."""
-    step = search_is_evaluating()(search.step)
-    runs = [_iterate_generations(step, *each) for each in zip(states, keys, strict=True)]
+    runs = [_iterate_generations(search.step, *each) for each in zip(states, keys, strict=True)]
     if has_workers(search.task):
         task: Any = search.task
         yield from _compute_generations_ahead(runs, count, AHEAD, task.close)

@@ -1,4 +1,5 @@
-"""What of a user's code was edited since a run was begun, or is other code in a worker.
+"""What of a user's code was edited: since a run was begun, since this process used it last, or in a
+worker.
 
 Values that evaluations change, such as counters and caches, are no edits.
 """
@@ -10,14 +11,12 @@ import weakref
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from brns.settings.code import (
-    extract_digest_lines,
-    is_constant_of_module,
-    normalize_source,
-    sets_attribute,
-)
-from brns.settings.data_files import DATA_FILE
-from brns.settings.sources import UserCode
+import jax
+
+from brns.settings.code import split_source_from_digests
+from brns.settings.description import part_to_json
+from brns.settings.differences import find_differences
+from brns.settings.sources import DATA_FILE, UserCode
 
 SHOWN = 30
 """lines of a difference"""
@@ -25,32 +24,35 @@ CHANGED_CODE: set[str] = set()
 """names of what evaluations of this process changed: counters, caches, logs"""
 CHANGED_SETTINGS: MutableMapping[type, set[str]] = weakref.WeakKeyDictionary()
 """the same of the settings of objects of a class"""
+_TEXTS: dict[str, str] = {}
+"""the code that this process used last"""
+_SETTINGS: MutableMapping[Any, Any] = weakref.WeakKeyDictionary()
+"""of the user's objects that can change, as this process used them last"""
+_EDITS: list[None] = []
+"""one for each time that code or settings had changed"""
 
 
-def list_evaluation_side_effects(code: UserCode) -> list[str]:
-    """The names of some code that evaluations of this process changed."""
-
-    def is_named_in_code(name: str) -> bool:
-        return name in code.names or ("." in name and is_named_in_code(name.rpartition(".")[0]))
-
-    return sorted(filter(is_named_in_code, CHANGED_CODE))
+def is_same_code(was: str, now: str) -> bool:
+    """Whether texts of `UserCode` mean the same: by the digests of one version of Python, else by
+    the source.
+    """
+    (source_was, digests_was), (source, digests) = map(split_source_from_digests, (was, now))
+    same_version = digests and digests[0].split()[:2] == "".join(digests_was[:1]).split()[:2]
+    return digests_was == digests if same_version else source_was == source
 
 
 def diff_code_by_name(
     before: Mapping[str, str], now: UserCode, changing: Collection[str] = ()
 ) -> dict[str, str]:
     """What was edited, but for comments and values that evaluations change: a text by name."""
-    changed, texts = {}, now.texts
-    for name in dict.fromkeys((*before, *texts)):
-        was, text = before.get(name, ""), texts.get(name, "")
+    changed = {}
+    for name in dict.fromkeys((*before, *now.texts)):
+        was, text = before.get(name, ""), now.texts.get(name, "")
         missing = name.startswith(DATA_FILE) and not (was and text)  # from this working directory
-        expected = name in changing or name in CHANGED_CODE or was == text or missing
-        if expected or normalize_source(was) == normalize_source(text):
+        if name in changing or name in CHANGED_CODE or missing or is_same_code(was, text):
             continue
-        compiled = extract_digest_lines(text)  # of a file that was edited, but not imported again
-        same = compiled and compiled == extract_digest_lines(was)
-        if same and was.startswith(now.join_value_texts(name)):
-            continue
+        sources = [split_source_from_digests(each)[0] for each in (was, text)]
+        was, text = sources if sources[0] != sources[1] else (was, text)
         lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
         visible = list(lines)[2:]
         more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
@@ -62,51 +64,76 @@ def format_edits(edited: Mapping[str, str], now: UserCode) -> str:
     """What was edited, and where, a paragraph each."""
     paragraphs = []
     for name, lines in edited.items():
-        functions = now.functions.get(name, ())
-        where = "".join(f" ({function.__code__.co_filename})" for function in functions)
+        where = f" ({now.files[name]})" if name in now.files else ""
         paragraphs.append(f"{name}{where}\n{textwrap.indent(lines, '  ')}")
     return "\n".join(paragraphs)
+
+
+def ignore_side_effects(before: Mapping[str, str], now: UserCode) -> None:
+    """From now on what evaluations changed since the texts were `before`, and since objects were
+    used last, is no edit in this process.
+    """
+    CHANGED_CODE.update(diff_code_by_name(before, now))
+    for thing in now.objects:
+        if changed := _remember_settings_and_find_changed(thing):
+            CHANGED_SETTINGS.setdefault(type(thing), set()).update(changed)
+    _TEXTS.update(now.texts)
+
+
+def list_evaluation_side_effects(code: UserCode) -> list[str]:
+    """The names of some code that evaluations of this process changed."""
+    return sorted(CHANGED_CODE & code.texts.keys())
+
+
+def discard_compiled_if_edited(now: UserCode) -> None:
+    """Let all be compiled and made anew where code, or a setting of the user's objects, differs
+    from what this process used last: JAX's programs hold globals and settings of the time when they
+    were compiled, a task its environments, and workers the task.
+
+    Several lambdas, or functions within others, may have one name: these are told by what they are.
+    """
+    before = {name: _TEXTS.get(name, text) for name, text in now.texts.items() if "<" not in name}
+    edited = before.keys() & diff_code_by_name(before, now).keys()
+    for thing in now.objects:
+        edited |= _remember_settings_and_find_changed(thing)
+    if edited:
+        jax.clear_caches()
+        _EDITS.append(None)
+    _TEXTS.update(now.texts)
+
+
+def count_process_edits() -> int:
+    """How often code or settings were changed while this process used them."""
+    return len(_EDITS)
+
+
+def _remember_settings_and_find_changed(thing: Any) -> set[str]:
+    """The names of an object's settings that are others than when it was used before."""
+    with contextlib.suppress(Exception):  # its own, or it has no weak references or no hash
+        settings = part_to_json(thing)
+        settings = settings if isinstance(settings, dict) else {"": settings}
+        before = _SETTINGS.get(thing, settings)
+        _SETTINGS[thing] = settings
+        return {*find_differences(before, settings, CHANGED_SETTINGS.get(type(thing), ()))}
+    return set()
 
 
 class SentCode(NamedTuple):
     """The code of a task, for a worker that imports it to compare with its own."""
 
     texts: dict[str, str]
-    files: dict[str, str]
-    """the modules' whole text"""
     changing: list[str]
 
 
 def describe_code_for_workers(task: Any) -> SentCode:
+    """A task's code, and which of it evaluations changed."""
     code = UserCode(task)
-    changing = list_evaluation_side_effects(code)
-    return SentCode(code.texts, code.read_module_files(), changing)
+    return SentCode(code.texts, list_evaluation_side_effects(code))
 
 
 def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
-    """The names of functions, and of values in files, that are others than the sender's."""
-    files, mismatched = here.read_module_files(), []
-    for name in diff_code_by_name(sent.texts, here, sent.changing):
-        there, text = sent.texts.get(name, ""), here.texts.get(name, "")
-        modules = {each for each in (*sent.files, *files) if name.startswith(each)}
-        both = [(sent.files.get(each, ""), files.get(each, "")) for each in modules]
-        edited = any(normalize_source(was) != normalize_source(now) for was, now in both)
-        compiled = [extract_digest_lines(each) for each in (there, text)]
-        differs = all(compiled) and compiled[0] != compiled[1]  # pytest's code has no digest
-        if there and text and (edited or differs):
-            mismatched.append(name)
-    return mismatched
-
-
-def find_constants_set_since_import(sent: SentCode, here: UserCode) -> list[str]:
-    """The names of constants that the sender has set since it imported their modules."""
-    texts, changed = here.read_module_files(), []
-    for name in diff_code_by_name(sent.texts, here, sent.changing):
-        if name in sent.texts and name in here.values:
-            for prefix in filter(name.startswith, texts):
-                inner = name.removeprefix(prefix)
-                with contextlib.suppress(SyntaxError):
-                    state = any(sets_attribute(text, inner) for text in texts.values())
-                    if not state and is_constant_of_module(texts[prefix], inner):
-                        changed.append(name)
-    return changed
+    """The names of functions, and of numbers and texts, that are others than the sender's."""
+    names = here.files.keys() | here.constants
+    texts = {name: text for name, text in sent.texts.items() if name in names}
+    mismatched = diff_code_by_name(texts, here, sent.changing)
+    return [name for name in mismatched if name in texts]

@@ -31,8 +31,7 @@ from brns.checks.parts import JAX_DEFAULTS, check_setting_types, check_settings_
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
-from brns.settings.edits import describe_code_for_workers
-from brns.settings.outdated import count_process_edits, evaluate_by_hand
+from brns.settings.edits import count_process_edits, describe_code_for_workers
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, Packed, ProcessThreads
@@ -157,8 +156,7 @@ class Chunked(Wrapper):
             self.executor.get_or_open_executor()
         batch = Batch(n, self.task.behavior_space)
         try:
-            with evaluate_by_hand(self.task):
-                self._collect_results(submit, chunks, batch)
+            self._collect_results(submit, chunks, batch)
         finally:
             for row, text in batch.reasons.items():
                 if text != worker.MARKED:

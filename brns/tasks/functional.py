@@ -15,9 +15,7 @@ from pydantic import PositiveInt
 
 from brns.checks.parts import NOT_JAX, check_setting_types
 from brns.core import Box, Evaluation
-from brns.jit import is_traced
 from brns.settings.description import part_to_json
-from brns.settings.outdated import evaluate_by_hand
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.policy import FeedForward, make_or_check_policy
 
@@ -110,14 +108,9 @@ class JaxEnvironmentTask(eqx.Module):
         """The policy's."""
         return self.policy.genotype_space
 
+    @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """An episode of each policy; see `Task.evaluate`."""
-        traced = is_traced((self, genotypes, key))
-        with contextlib.nullcontext() if traced else evaluate_by_hand(self):
-            return self._evaluate_jit(genotypes, key)
-
-    @eqx.filter_jit
-    def _evaluate_jit(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         if self.seed is not None:
             key = jax.random.key(self.seed)
         try:

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-import importlib
+import importlib.util
 import inspect
 import io
 import multiprocessing
@@ -28,9 +28,8 @@ from brns import __version__
 from brns.core import Evaluation, Task
 from brns.core.evaluation import as_evaluation
 from brns.core.forks import is_forked
-from brns.settings.code import find_user_file
-from brns.settings.edits import find_constants_set_since_import, find_mismatched_code
-from brns.settings.outdated import discard_compiled_if_edited, search_is_evaluating
+from brns.settings.code import is_library_file
+from brns.settings.edits import discard_compiled_if_edited, find_mismatched_code
 from brns.settings.sources import UserCode
 
 MARKED = "the task said so, by Evaluation.failed"
@@ -181,13 +180,9 @@ def _load_and_check_task(content: bytes) -> tuple[dict[str, Any], Task]:
         discard_compiled_if_edited(here)
     if other := find_mismatched_code(code, here):
         raise ImportError(
-            f"here {', '.join(other)} is other code than the search's: a file was edited after the "
-            "search imported it, or its folder here is another version. Start Python anew"
-        )
-    if constants := find_constants_set_since_import(code, here):
-        raise ImportError(
-            f"here {', '.join(constants)} has the value of its file, and another one in the "
-            "search's process, which has set it since. Set it in workers too, by initializer=, or "
+            f"here {', '.join(other)} is other code than the search's: its file was edited after "
+            "the search imported it, or its folder here is another version, so start Python anew; "
+            "or the search has set a value since, so set it in workers too, by initializer=, or "
             "make it an argument of the task"
         )
     return settings, task
@@ -196,7 +191,8 @@ def _load_and_check_task(content: bytes) -> tuple[dict[str, Any], Task]:
 def _import_package_that_registers(entry_point: str) -> None:
     """Import an installed package now: later it would register its own over the search's."""
     package = entry_point.partition(":")[0].partition(".")[0]
-    if package not in sys.modules and find_user_file(package) is None:
+    spec = importlib.util.find_spec(package)
+    if spec and spec.origin and is_library_file(spec.origin):
         importlib.import_module(package)
 
 
@@ -272,7 +268,6 @@ def evaluate_chunk(task: Task, genotypes: np.ndarray, key_data: KeyData) -> Eval
     """What a task says about a chunk, checked while it is still known which chunk it was."""
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(key_data[0]), impl=key_data[1])
-    with search_is_evaluating():
-        evaluation = _evaluate_jit(task, rows, key) if task.traceable else task.evaluate(rows, key)
+    evaluation = _evaluate_jit(task, rows, key) if task.traceable else task.evaluate(rows, key)
     evaluation = as_evaluation(evaluation, len(rows), task)
     return Evaluation(*map(np.asarray, evaluation))

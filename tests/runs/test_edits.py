@@ -89,7 +89,9 @@ def use(x):
     sent = brns.Chunked(task)._pickle_task()
     with_initializer = module
     loaded(tmp_path, "own", text, monkeypatch)
-    with pytest.raises(worker.WorkerError, match=rf"here own.{name}.* the value of its file"):
+    with pytest.raises(
+        worker.WorkerError, match=rf"here own.{name}.* the search has set a value since"
+    ):
         worker.cache_task_and_list_digests(*sent)
     monkeypatch.setitem(sys.modules, "own", with_initializer)
     worker.cache_task_and_list_digests(*sent)

@@ -51,14 +51,6 @@ class Moved(HostIdentity):
         return super().evaluate(genotypes + self.by, key)
 
 
-def test_what_is_changed_between_two_evaluations_by_hand_reaches_an_executor():
-    task = Moved(by=np.zeros(5, np.float32))
-    with ThreadPoolExecutor(1) as threads:
-        chunked = Chunked(task, executor=threads)
-        for task.by[:] in (0.0, 0.25):
-            assert same(chunked.evaluate(GENOTYPES, KEY), alone(task))
-
-
 def test_threads_of_an_executor_load_a_task_once_for_all(monkeypatch):
     loaded, load = [], worker._load_and_check_task
 

@@ -390,7 +390,7 @@ def test_workers_tell_a_task_from_that_of_its_code_before_an_edit(monkeypatch):
     before = Chunked(HostIdentity())._pickle_task().digest
     assert Chunked(HostIdentity())._pickle_task().digest == before
     code = chunked.describe_code_for_workers(HostIdentity())
-    edited = code._replace(files={"worlds": "# as it was before"})
+    edited = code._replace(texts={"worlds.HostIdentity": "# as it was before"})
     monkeypatch.setattr(chunked, "describe_code_for_workers", lambda task: edited)
     assert Chunked(HostIdentity())._pickle_task().digest != before
 

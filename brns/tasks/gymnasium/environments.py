@@ -14,7 +14,7 @@ from gymnasium import spaces
 from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from brns.settings.outdated import count_process_edits, evaluate_by_hand
+from brns.settings.edits import count_process_edits
 from brns.tasks.gymnasium.numbers import as_real_numbers
 
 OLD = "An environment of the old Gym API needs a wrapper, such as shimmy's"
@@ -52,11 +52,10 @@ class Worlds(threading.local):
     def get_or_make(self, i: int, vector: bool = False) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
         if i not in self.made:
-            with evaluate_by_hand(self.maker):
-                if vector:
-                    made = make_and_check_vector_environment(self.maker, i)
-                else:
-                    made = make_single_environment(self.maker)
+            if vector:
+                made = make_and_check_vector_environment(self.maker, i)
+            else:
+                made = make_single_environment(self.maker)
             if any(made is other for other in self.made.values()):
                 raise ValueError(
                     "make_env must make a new environment each time it is called; it gave the same "

@@ -19,7 +19,6 @@ from brns.checks.parts import check_part, check_setting_types
 from brns.core import Box, Evaluation
 from brns.core.evaluation import as_evaluation
 from brns.settings.differences import short_repr
-from brns.settings.outdated import evaluate_by_hand
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import (
@@ -117,11 +116,10 @@ class GymnasiumTask(eqx.Module):
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
         success = self.success or (lambda episode: False)
         descriptors, fitness, solved = [], [], []
-        with evaluate_by_hand(self.make_env):
-            for episode in self._iterate_episodes(np.asarray(genotypes), seed):
-                descriptors.append(as_real_numbers("describe", self.describe(episode)))
-                fitness.append(episode.rewards.sum())
-                solved.append(as_numbers_of_worlds("success", success(episode), 1)[0])
+        for episode in self._iterate_episodes(np.asarray(genotypes), seed):
+            descriptors.append(as_real_numbers("describe", self.describe(episode)))
+            fitness.append(episode.rewards.sum())
+            solved.append(as_numbers_of_worlds("success", success(episode), 1)[0])
         columns: Any = descriptors, np.array(fitness), np.array(solved, bool)
         return as_evaluation(Evaluation(*columns), len(genotypes), self)
 
@@ -136,8 +134,7 @@ class GymnasiumTask(eqx.Module):
             What `describe` is given.
         """
         seed = (self.seed or 0) if seed is None else seed
-        with evaluate_by_hand(self.make_env):
-            return [*self._iterate_episodes(np.asarray(genotypes), seed)]
+        return [*self._iterate_episodes(np.asarray(genotypes), seed)]
 
     def _iterate_episodes(self, genotypes: np.ndarray, seed: int) -> Iterator[Episode]:
         """An episode of each genotype; of single environments 16 at a time are in memory."""
