@@ -1,13 +1,12 @@
 """What can be set of a part by name, and the part with it changed."""
 
 import ast
-import contextlib
 import dataclasses
 import functools
 import itertools
 import json
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from brns.settings.parsing import get_source_text, parse_source
@@ -50,24 +49,12 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
             problems.append(str(error))
     if fields:
         try:
-            part = dataclasses.replace(part, **_find_settings_left_open(part, fields) | values)
+            part = dataclasses.replace(part, **values)
         except ValueError as error:
             problems.append(str(error))
     if problems:
         raise SettingsError("\n".join(problems))
     return part
-
-
-def _find_settings_left_open(part: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The defaults that a part itself replaced by values, which may follow from other settings."""
-    left_open = {}
-    for name in names:
-        value, default = getattr(part, name), type(part).__dataclass_fields__[name].default
-        if default is None and value is not None:
-            with contextlib.suppress(Exception):  # of another's class, or of an array
-                if getattr(dataclasses.replace(part, **{name: None}), name) == value:
-                    left_open[name] = None
-    return left_open
 
 
 def validate_setting(what: str, hint: Any, value: Any, from_json: bool = False) -> Any:

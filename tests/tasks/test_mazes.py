@@ -31,8 +31,9 @@ def test_a_maze_of_another_size_has_its_own_world():
 def test_a_robot_of_its_size_can_go_into_every_room(side):
     maze = RoomsMaze(seed=side, rooms=side)
     middle = 300 / side
-    assert maze.start[:2] == pytest.approx((middle, 600 - middle))
-    assert maze.goal == pytest.approx((600 - middle, middle))
+    scene = maze.scene()
+    assert scene.start == pytest.approx((middle, 600 - middle))
+    assert scene.areas[0][:2] == pytest.approx((600 - middle, middle))
     assert maze.wall_map[[0, -1]].all()
     assert maze.wall_map[:, [0, -1]].all()
     pieces, number = label(np.asarray(maze.tables.touched) == 0)

@@ -85,7 +85,7 @@ class DeceptiveMaze(eqx.Module):
         self.tables = build_sensor_tables(self.wall_map.tobytes())
 
     def __check_init__(self):
-        x, y, heading = self.start
+        x, y, heading = self._resolve_start_and_goal()[0]
         divides = self.steps % (self.positions or 1) == 0
         check_settings_obey_rules(
             self,
@@ -151,7 +151,9 @@ class DeceptiveMaze(eqx.Module):
         # they would take three times as long.
         rows = cpu.pad_to_at_least_16_rows(jnp.asarray(genotypes))
         layers = POLICY.layers(rows)
-        pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
+        pose = tuple(
+            jnp.full(len(rows), value, jnp.float32) for value in self._resolve_start_and_goal()[0]
+        )
         observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
 
         def run_segment(state: tuple[Rows, Rows], tables: Tables, layers: Any):
@@ -189,14 +191,15 @@ class DeceptiveMaze(eqx.Module):
         walls = self.wall_map
         # A pixel's centre, and not its corner, is at a multiple of its size.
         edge = PIXEL * len(walls) - PIXEL / 2
+        start, goal = self._resolve_start_and_goal()
         return make_plain_scene(self.behavior_space)._replace(
             axes=("x (world units)", "y (world units)"),
             paths=self.positions is not None,
             down=True,
             walls=walls,
             walls_extent=(-PIXEL / 2, edge, -PIXEL / 2, edge),
-            start=self.start[:2],
-            areas=(Area(*self.goal, self.goal_radius, "goal", COLOURS["green"]),),
+            start=start[:2],
+            areas=(Area(*goal, self.goal_radius, "goal", COLOURS["green"]),),
         )
 
     def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
@@ -209,7 +212,12 @@ class DeceptiveMaze(eqx.Module):
             `(n,)`.
         """
         x, y = position.T
-        return jnp.hypot(x - self.goal[0], y - self.goal[1]) <= self.goal_radius
+        _, goal = self._resolve_start_and_goal()
+        return jnp.hypot(x - goal[0], y - goal[1]) <= self.goal_radius
+
+    def _resolve_start_and_goal(self) -> tuple[tuple[float, float, float], tuple[float, float]]:
+        """Where the robot begins, with its heading, and where its goal is."""
+        return self.start, self.goal
 
 
 class RoomsMaze(DeceptiveMaze):
@@ -232,13 +240,12 @@ class RoomsMaze(DeceptiveMaze):
     rooms: Annotated[int, Ge(2), Le(8)] = 4
     """along a side"""
 
-    def __post_init__(self):
-        check_setting_types(self)
+    def _resolve_start_and_goal(self) -> tuple[tuple[float, float, float], tuple[float, float]]:
+        """Where the robot begins, with its heading, and where its goal is."""
         side = PIXEL * PIXELS
         middle = side / (2 * self.rooms)
-        self.start = self.start or (middle, side - middle, math.pi / 4)
-        self.goal = self.goal or (side - middle, middle)
-        super().__post_init__()
+        start = self.start or (middle, side - middle, math.pi / 4)
+        return start, self.goal or (side - middle, middle)
 
     @property
     def wall_map(self) -> Bool[np.ndarray, "k k"]:
