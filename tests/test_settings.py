@@ -12,8 +12,6 @@ import math
 import operator
 import pathlib
 import random
-import string
-import zoneinfo
 from typing import Any
 
 import equinox as eqx
@@ -327,14 +325,12 @@ PAIRS = [
     *KEPT,
     (collections.deque([1]), collections.deque([2])),
     (np.zeros(100), np.zeros(100, int)),
-    (np.zeros(2, [("a", "f4")]), np.zeros(2, [("b", "f4")])),
     (float("nan"), 1.0),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
     (np.zeros(3), np.zeros(3, np.float32)),
     (np.zeros((0, 2)), np.zeros((0, 3))),
     (jax.random.key(0, impl="rbg"), jax.random.key(0, impl="unsafe_rbg")),
     (operator.itemgetter(0), operator.itemgetter(1)),
-    (collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1)),
     (np.dtype("float32"), np.dtype("float64")),
     (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
     (jax.random.key(0), jax.random.key(1)),
@@ -347,17 +343,8 @@ PAIRS = [
     (spaces.Box(-1, 1), spaces.Box(-2, 1)),
     (jax.tree.structure([1]), jax.tree.structure([1, 2])),
     (frozenset({pandas.Timestamp(0)}), frozenset({pandas.Timestamp(1)})),
-    (np.longdouble(0.1), np.longdouble(0.2)),
-    (pandas.Series([1.0], ["a"], name="a"), pandas.Series([1.0], ["b"], name="a")),
-    (zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("Asia/Tokyo")),
-    (string.Template("$a"), string.Template("$b")),
     ((..., 0), (None, 0)),
-    (list[int], list[float]),
-    (int | None, float | None),
-    ([1.0].count, [2.0].count),
-    (np.datetime64("NaT"), None),
     (1, True),
-    (np.arange(3).take, np.arange(4).take),
 ]
 
 

@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import dataclasses
-import datetime
 import enum
 import functools
 import hashlib
@@ -15,8 +14,6 @@ import json
 import operator
 import pathlib
 import random
-import re
-import string
 import sys
 import types
 import typing
@@ -53,8 +50,7 @@ def part_to_json(part: Any) -> Any:
         return {"name": "Path", "path": part_to_json(str(part))}
     if isinstance(part, Set | Mapping):
         items = map(part_to_json, part.items() if isinstance(part, Mapping) else part)
-        ordered = isinstance(part, collections.OrderedDict)
-        return {"name": name, "items": [*items] if ordered else sorted(items, key=json.dumps)}
+        return {"name": name, "items": sorted(items, key=json.dumps)}
     if isinstance(part, Sequence) and not isinstance(part, range):
         return [part_to_json(item) for item in part]
     if is_array(part):
@@ -67,15 +63,12 @@ def part_to_json(part: Any) -> Any:
         return {"name": type(source).__name__, UNRECORDABLE: DRAWN}
     if isinstance(part, functools.partial):
         inner = {"function": part.func, "args": part.args, **part.keywords}
-    elif typing.get_origin(part) is not None:  # list[int], of which attributes are those of list
-        inner = {}
     elif function := _get_name_of_callable_or_module(part):
-        told = source is not part and (is_stdlib_or_numpy_value(source) or is_array(source))
-        return {"name": function, "of": part_to_json(source)} if told else {"name": function}
+        return {"name": function}
     else:
         inner = _collect_settings(part)
     if not inner and (is_stdlib_or_numpy_value(part) or _is_immutable_value_with_own_repr(part)):
-        return {"name": name, "value": re.sub(r" at 0x\w+", "", repr(part))}  # of a weak reference
+        return {"name": name, "value": repr(part)}
     untold = not inner and _compares_by_value(part) and not dataclasses.is_dataclass(part)
     # Not of one that has only simulators, such as a task of attrs.
     if untold and all(attribute[0] == "_" for attribute in attributes_of(part)):
@@ -108,9 +101,6 @@ def _array_to_json(array: Any) -> Any:
     """An array's type, shape and values; of few float32 and of a single number the values alone."""
     import numpy as np
 
-    if (labels := get_attribute_safely(array, "index")) is not None:
-        values = _array_to_json(np.asarray(array))
-        return {"name": "Series", "index": part_to_json(labels), "values": values}
     dtype = str(array.dtype)
     if dtype.startswith("key<"):  # JAX's random keys
         import jax
@@ -120,7 +110,7 @@ def _array_to_json(array: Any) -> Any:
     content = {"name": "array", "dtype": dtype, "shape": list(array.shape)}
     if array.size > SMALL and not array.dtype.hasobject:
         return content | {"sha256": hashlib.sha256(array.tobytes()).hexdigest()}
-    if array.dtype.kind in "mM" or array.dtype.char in "gG":  # NaT, or more digits than Python has
+    if array.dtype.kind in "mM":  # dates
         array = array.astype(str)
     values = part_to_json(array.tolist())
     usual = dtype == "float32" and array.size
@@ -194,7 +184,7 @@ def _find_constructor_arguments(kind: type) -> list[str]:
 
 def is_stdlib_or_numpy_value(thing: Any) -> bool:
     """Whether it is of Python's or NumPy's own, and equal to others by value: a date, a range."""
-    if isinstance(thing, GETTERS | datetime.tzinfo | string.Template):
+    if isinstance(thing, GETTERS):
         return True
     library = type(thing).__module__.partition(".")[0] in {"numpy", *sys.stdlib_module_names}
     return library and _compares_by_value(thing)
