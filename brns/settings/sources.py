@@ -121,8 +121,10 @@ class UserCode:
 
     def _add_object(self, thing: Any, name: str) -> None:
         """Add what an object holds, with the public values that no setting of the search tells."""
-        if is_user_code(type(thing)):
-            self.objects.append(thing)
+        if not is_user_code(type(thing)):  # a part of brns, which may hold functions
+            self._add_all(attributes_of(thing))
+            return
+        self.objects.append(thing)
         recorded = {}
         with contextlib.suppress(RecursionError):  # it holds itself
             recorded = {} if name else part_to_json(thing)
@@ -193,7 +195,8 @@ class UserCode:
             value, path = space[name], prefix + name
             inner = value if isinstance(value, dict) else getattr(value, "__dict__", {})
             if isinstance(value, types.ModuleType) and not is_user_code(value):
-                self.texts[path] = f"{name} = {value.__name__}\n"
+                if value.__name__ != name:
+                    self.texts[path] = f"{name} = {value.__name__}\n"
             elif isinstance(value, types.ModuleType | Namespace):
                 module = isinstance(value, types.ModuleType)
                 if (id(value), id(words)) not in self._seen:
@@ -219,8 +222,9 @@ class UserCode:
                 self.texts[path] = f"{name} = {value.__module__}.{value.__name__}\n"
             return
         is_value = path in self.texts and not is_user_code(type(value))
-        if is_value or isinstance(value, logging.Logger):
+        if is_value or isinstance(value, logging.Logger) or (path, id(value)) in self._seen:
             return
+        self._seen[path, id(value)] = value
         modules = [each for each in list(sys.modules.values()) if is_user_code(each)]
         others = [vars(each) for each in modules if vars(each).get(name) is value]
         for module in (space, *others):

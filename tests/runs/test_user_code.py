@@ -65,9 +65,10 @@ class Node:
         return isinstance(other, Node)
     def __hash__(self):
         return 0
-nodes = {Node()}
+nodes, first, second = {Node()}, Node(), Node()
+first.others, second.others = [second], [first]
 def use(x):
-    return x * len(nodes)"""
+    return x * len(nodes) * len(first.others)"""
     assert "use" in "".join(read_sources(search(Own(typed(text)))).texts)
 
 
