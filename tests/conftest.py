@@ -53,9 +53,8 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 @pytest.fixture(autouse=True)
 def forgotten():
     """What another test's tasks were: one of the same name here is no edit of it."""
-    if outdated := sys.modules.get("brns.settings.outdated"):
-        for memory in (outdated._TEXTS, outdated._OBJECTS, outdated._UNNAMED):
-            memory.clear()
+    if edits := sys.modules.get("brns.settings.edits"):
+        edits._TEXTS.clear()
 
 
 @pytest.fixture
