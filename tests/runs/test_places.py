@@ -6,7 +6,6 @@ import fcntl
 import os
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from files import contents
@@ -52,29 +51,16 @@ def test_a_relative_place_is_where_it_was_when_the_run_began(back, tmp_path, mon
     assert list(elsewhere.iterdir()) == []
 
 
-def test_without_a_working_directory_a_relative_place_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("place", ["run", "~no-such-user/run"])
+def test_a_place_below_a_folder_that_is_not_there_is_refused(place, tmp_path, monkeypatch):
+    """A working directory that was removed, and the home of nobody."""
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
     for begin in (Record, brns.records, brns.resume, lambda path: brns.run(HOST, 1, out=path)):
-        with pytest.raises(
-            RecordError, match=r"run begins in .* not there .*: give an absolute path"
-        ):
-            begin("run")
-    with pytest.raises(RecordError, match=r"cannot be made \(File name too long\)"):
-        brns.run(HOST, 1, out=tmp_path / ("n" * 256))
-    (record,) = brns.run(HOST, 1, progress=False)
-    assert record.last_generation == 1
-
-
-def test_a_run_in_a_folder_that_may_not_be_entered_is_named(tmp_path, monkeypatch):
-    def refuse(path):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(Path, "is_file", refuse)
-    with pytest.raises(RecordError, match=r"run.json cannot be read \(Permission denied\): ask"):
-        Record(tmp_path)
+        with pytest.raises(RecordError, match=r"run begins in .* not there .*an absolute path"):
+            begin(place)
 
 
 def test_a_tilde_is_the_home(tmp_path, monkeypatch):
@@ -84,11 +70,6 @@ def test_a_tilde_is_the_home(tmp_path, monkeypatch):
     runs = (Record("~/run"), *brns.records("~/run"))
     assert [record.last_generation for record in runs] == [2, 2]
     assert Record("~/run").path == tmp_path / "run"
-    for begin in (Record, brns.records, brns.resume, lambda path: brns.run(HOST, 1, out=path)):
-        with pytest.raises(
-            RecordError, match=r"~no-such-user/run begins in a home .* absolute path"
-        ):
-            begin("~no-such-user/run")
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -104,19 +85,8 @@ def test_a_link_means_what_it_points_to(exists, tmp_path):
     assert Record(tmp_path / "scratch").last_generation == 3
 
 
-def test_a_link_to_itself_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(type(HOST), "init_with_failures", never)
-    for name, target in (("own", "own"), ("one", "other"), ("other", "one")):
-        (tmp_path / name).symlink_to(tmp_path / target)
-    for name in ("own", "one"):
-        with pytest.raises(RecordError, match="is a link that leads to itself: choose another"):
-            brns.run(HOST, 1, out=tmp_path / name)
-
-
 def test_what_is_no_place_is_refused(tmp_path, unchecked):
-    (tmp_path / "there").mkdir()
-    (entry,) = os.scandir(os.fsencode(tmp_path))  # its path is bytes
-    for place in (b"run", 5, "a\0b", entry):
+    for place in (b"run", 5):
         with pytest.raises(ValueError, match="must be a text, a path or a record; got"):
             brns.run(HOST, 1, out=place)
     (record,) = brns.run(HOST, 1, out=tmp_path / "run")
@@ -212,17 +182,3 @@ def test_a_run_whose_folder_was_removed_writes_nothing_to_another_run_in_its_pla
         list(run)
     assert contents(out) == there
     assert record.last_generation == 2
-
-
-def test_a_seed_whose_folder_was_replaced_does_not_keep_others_from_ending(tmp_path):
-    def replace_folder(saved):
-        shutil.move(saved.record.path, tmp_path / "elsewhere")
-        shutil.copytree(tmp_path / "elsewhere", saved.record.path)
-        return True
-
-    def until(saved):
-        return saved.record.seed == 1 or replace_folder(saved)
-
-    with pytest.raises(RecordError, match="another run stands in"):
-        brns.run(HOST, 9, out=tmp_path / "runs", seeds=[0, 1], until=until)
-    assert Record(tmp_path / "runs" / "seed0001").status == "stopped"
