@@ -72,13 +72,6 @@ def test_any_file_cut_short_at_any_length_is_refused(damaged, name, at):
     assert cut == (name != "progress.csv")
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"format": ' + "9" * 5000 + "}", "3", '{"format": true}']
-)
-def test_a_run_json_of_anything_else_is_refused(damaged, text):
-    assert refused(damaged, "run.json", lambda content: text.encode())
-
-
 @pytest.fixture
 def path(finished, tmp_path):
     """A copy of a run of four generations, to be spoiled."""

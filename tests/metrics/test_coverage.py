@@ -66,6 +66,14 @@ def test_coverage_of_a_record():
         assert_allclose(found, np.array(visited) / 9)
 
 
+def test_a_space_of_up_to_three_dimensions_has_cells_of_its_own():
+    boxes = [Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
+    shapes = [coverage.choose_grid_shape_or_none(box) for box in boxes]
+    assert shapes == [(36,), (6, 6), (6, 6, 6), None]
+    with pytest.raises(ValueError, match="4 dimensions has no cells"):
+        coverage.resolve_grid_shape(boxes[3], None)
+
+
 def test_what_has_no_coverage_is_refused(unchecked):
     wrong = [([[0, 0], [np.nan, 0]], (6, 6)), ([[0, 0, 0]], (6, 6)), ([[0, 0]], (6, 0))]
     wrong += [([[0, 0]], (6.5, 6)), ([0, 0], (6, 6))]

@@ -61,22 +61,6 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
         assert_allclose(found, source.column(column, range(1, 7)), rtol=1e-4, atol=1e-4)
 
 
-class Limited(brns.UniformFounders):
-    """A setting of these founders is that there is no limit."""
-
-    limit: float = float("nan")
-
-
-def test_founders_with_a_nan_are_the_same_founders(tmp_path):
-    unlimited = replace(HOST, founders=Limited())
-    (source,) = brns.run(unlimited, 2, out=tmp_path / "run")
-    copy = brns.fork(source, 2, unlimited, out=tmp_path / "fork", generations=3)
-    assert copy.metadata.forked.changed == {}
-    other = replace(HOST, founders=Limited(limit=1.0))
-    with pytest.raises(ValueError, match="cannot change founders"):
-        brns.fork(source, 2, other, out=tmp_path / "other", generations=3)
-
-
 def test_the_state_of_exact_recognition_keeps_its_weight_of_a_prior(tmp_path):
     exact = replace(HOST, estimator=brns.ExactRecognition(8))
     (source,) = brns.run(exact, 2, out=tmp_path / "run")

@@ -2,10 +2,7 @@
 
 import contextlib
 import io
-import itertools
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import jax
@@ -20,7 +17,6 @@ from worlds import HostIdentity
 import brns
 from brns.cli.listing import summarize_runs
 from brns.runs import loop, progress
-from brns.runs.active import ActiveRun
 
 
 def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
@@ -146,30 +142,6 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(
     brns.run(HOST, 4, out=tmp_path / "whole", **settings)
     assert bits(tmp_path / "run") == bits(tmp_path / "whole")
     assert kept.traceback
-
-
-def test_ctrl_c_while_a_writer_is_given_a_state_has_it_written_once(tmp_path, monkeypatch):
-    submit, checkpoint, written = ThreadPoolExecutor.submit, ActiveRun.checkpoint, []
-
-    def slow_checkpoint(run, state):
-        written.append((run.record.seed, int(state.generation)))
-        time.sleep(0.1)
-        checkpoint(run, state)
-
-    def submit_and_interrupt(writers, function, *arguments):
-        submit(writers, function, *arguments)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ActiveRun, "checkpoint", slow_checkpoint)
-    run = brns.generations(HOST, 4, out=tmp_path / "run", seeds=2, checkpoint_every=2)
-    for saved in itertools.islice(run, 4):
-        assert saved.number <= 1
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit_and_interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        next(run)
-    assert sorted(written) == [(0, 0), (0, 2), (1, 0), (1, 2)]
-    runs = brns.records(tmp_path / "run", HOST)
-    assert [record.generations_with_states for record in runs] == [[0, 2]] * 2
 
 
 def test_until_ends_a_run_when_it_is_true_of_every_seed(tmp_path):

@@ -14,11 +14,9 @@ from searches import HOST, search
 
 import brns
 from brns import Record, RecordError, records
-from brns.core import Population
-from brns.core.population import copy_to_host
 from brns.metrics import coverage
 from brns.runs import states
-from brns.runs.rows import Row, Rows
+from brns.runs.rows import Row
 
 SEARCH = search()
 
@@ -202,22 +200,3 @@ def test_records_finds_one_run_or_those_below(whole, tmp_path):
         records(whole / "generations")
     with pytest.raises(RecordError, match=r"is not a run: it has no run.json"):
         Record(tmp_path)
-
-
-def test_progress_tells_coverage_of_up_to_three_dimensions():
-    """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
-    then comes one at 0.99."""
-    boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
-    shapes = [coverage.choose_grid_shape_or_none(box) for box in boxes]
-    assert shapes == [(36,), (6, 6), (6, 6, 6), None]
-    with pytest.raises(ValueError, match="4 dimensions has no cells"):
-        coverage.resolve_grid_shape(boxes[3], None)
-    shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]
-    for box, expected in zip(boxes, shares, strict=True):
-        founders = np.tile([[0.0], [0.1], [0.5]], box.dimension)
-        rows, values = Rows(box), []
-        for number, points in enumerate([founders, [[0.99] * box.dimension]]):
-            born = copy_to_host(Population.from_descriptors(points, number, 3 * number))._asdict()
-            tables = {"offspring": born, "survivors": born, "failed": 0}
-            values.append(rows.summarize_generation(number, tables).coverage_evaluated)
-        assert_allclose(np.array(values, float), expected)

@@ -141,14 +141,6 @@ def test_seeds_that_nobody_asks_any_more_are_ended_with_their_workers():
     assert len(fake.calls) <= 2 * (1 + seeds.AHEAD)
 
 
-SUMS = """
-import jax
-import numpy as np
-from brns.jit import deterministic_jit
-matrix = jax.random.normal(jax.random.key(0), (1000, 700))
-for summed in (lambda a: a.T @ a, lambda a: a.sum(axis=0), lambda a: a.sum()):
-    print(np.asarray(deterministic_jit(summed)(matrix)).tobytes().hex())
-"""
 RUN = """
 import shutil, sys
 import brns
@@ -174,12 +166,6 @@ several_cores = pytest.mark.skipif(
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
     reason="two cores to choose from",
 )
-
-
-@pytest.mark.slow
-@several_cores
-def test_sums_and_products_have_the_same_bits_on_one_core_and_on_two(tmp_path):
-    assert on(1, SUMS, folder=tmp_path) == on(2, SUMS, folder=tmp_path)
 
 
 @several_cores
@@ -255,16 +241,6 @@ def test_a_damaged_seed_is_named_and_the_others_go_on_without_it(tmp_path):
     with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing"):
         (record,) = resume(tmp_path / "run", 3, search=HOST)
     assert record.last_generation == 3
-
-
-@pytest.mark.slow
-def test_a_seed_of_another_experiment_in_a_batch_is_named(tmp_path):
-    for name, offspring in (("ours", 6), ("others", 4)):
-        brns.run(replace(HOST, offspring_size=offspring), 1, out=tmp_path / name, seeds=2)
-    shutil.rmtree(tmp_path / "ours/seed0001")
-    shutil.copytree(tmp_path / "others/seed0001", tmp_path / "ours/seed0001")
-    with pytest.raises(brns.RecordError, match=r"seed0001 was made by another .*offspring_size"):
-        brns.resume(tmp_path / "ours", 2, search=HOST)
 
 
 def test_a_kill_while_a_batch_saves_its_states_costs_one_generation(tmp_path):
