@@ -121,30 +121,6 @@ def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, tmp
     assert record.column(GENOTYPE, [9, 10]).shape == (2, 6, 5)
 
 
-class Own:
-    """A mutation of the user's that is no dataclass."""
-
-    def __init__(self, step):
-        self.step = step
-
-    def __call__(self, key, genotypes, box):
-        moved = genotypes + self.step * jax.random.normal(key, genotypes.shape)
-        return jax.numpy.clip(moved, box.low, box.high)
-
-
-@pytest.mark.slow
-def test_a_fork_with_an_own_operator_asks_for_that_of_the_run(tmp_path):
-    one, other = (replace(HOST, mutate=Own(step)) for step in (0.1, 0.2))
-    (record,) = brns.run(one, 4, out=tmp_path / "run")
-    fork = tmp_path / "fork"
-    with pytest.raises(ValueError, match=r"Fork brns.Record\('.*run', search\) with the search"):
-        brns.fork(tmp_path / "run", 4, other, out=fork, generations=5)
-    assert not fork.exists()
-    copy = brns.fork(record, 4, other, out=fork, generations=5)
-    found, born = (each.column(GENOTYPE, range(1, 5)) for each in (copy, record))
-    assert_array_equal(found, born)
-
-
 def move_elsewhere(run):
     """Say in run.json that another version of JAX computed what there is."""
     facts = json.loads((run / "run.json").read_text())
