@@ -32,7 +32,7 @@ def enable_compilation_cache() -> None:
     try:
         folder = platformdirs.user_cache_path("brns") / "programs"
         make_and_check_cache_folder(folder)
-    except (OSError, RuntimeError, UnicodeError) as error:  # platformdirs' own is the second
+    except (OSError, RuntimeError) as error:  # platformdirs' own is the second
         warnings.warn(
             f"compiled code is not kept, and each start compiles anew ({error}): name a folder "
             "that can be written in JAX_COMPILATION_CACHE_DIR, or set "
@@ -51,11 +51,10 @@ def enable_compilation_cache() -> None:
 
 
 def make_and_check_cache_folder(folder: Path) -> None:
-    """An `OSError` or a `UnicodeError` where a folder cannot be a cache of XLA's.
+    """An `OSError` where a folder cannot be a cache of XLA's.
 
     Programs that a killed process or a full disk left in part go, since JAX would fail at them.
     """
-    str(folder).encode()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
