@@ -107,8 +107,6 @@ def test_a_run_that_cannot_be_read_is_told(half, monkeypatch):
     for what, read in [
         ("zipfile.ZipFile", lambda: Record(half).column("offspring.id")),
         ("pathlib.Path.exists", lambda: brns.records(half)),
-        ("pathlib.Path.exists", lambda: run(SEARCH, 10, out=half, exist="resume")),
-        ("pathlib.Path.exists", lambda: resume(half, search=SEARCH)),
         ("pathlib.Path.read_bytes", lambda: Record(half)),
     ]:
         with monkeypatch.context() as patch:

@@ -61,6 +61,13 @@ def test_crossovers_are_where_costs_are_equal_and_what_costs_more_is_said(costs)
     assert found["3.3"].verdict == HOLDS
 
 
+def test_costs_speak_of_what_was_asked(costs, tmp_path):
+    fewer = Costs(tmp_path, Timing((4,), (200,), 1, 40))
+    assert (fewer.dimensions, fewer.entries, fewer.over_time) == ([4], [200], [])
+    assert {(d, n) for _, d, n, _ in fewer.medians} == {(4, 0), (4, 200)}
+    assert len(costs.over_time) == 500
+
+
 def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):
     assert costs.compute_drift("BR-NS, width 3d") == pytest.approx(1)
     assert costs.compute_drift("k-NN") == pytest.approx((1 + 1.89) / (1 + 0.09), rel=0.01)

@@ -12,7 +12,7 @@ from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from reproduction import timing
-from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append_rows
+from reproduction.costs import BRUTE, KNN, TREE
 from reproduction.page import _format_timing_provenance
 from reproduction.plan import Timing
 from reproduction.timing import Exact, search_by_brute_force, search_by_kd_tree
@@ -65,26 +65,6 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
     rows = read_csv(tmp_path / "timing.csv")
     found = [(row["method"], row["entries"], row["repeat"]) for row in rows]
     assert found[4:] == [(name, "1000", "0") for name in (KNN, BRUTE, TREE)]
-
-
-def test_costs_speak_of_what_was_asked(tmp_path):
-    """One folder with d = 1 measured with 64 entries over 20 generations,
-    and d = 2 with 100 over 40."""
-    plans = [Timing((1,), (64,), 1, 20), Timing((2,), (100,), 1, 40)]
-    for plan in plans:
-        (d,), (n,) = plan.dimensions, plan.entries
-        fixed = [(WIDE, d, 0, 50, 0, 1.0, 1.0, 8, 0)]
-        fixed += [(name, d, n, 50, 0, 2.0, 1.0, 8, 0) for name in (KNN, BRUTE)]
-        append_rows(tmp_path / "timing.csv", timing.COLUMNS, fixed)
-        numbers = range(0, plan.generations, 20)
-        over = [(KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0) for g in numbers]
-        append_rows(tmp_path / "cost-over-time.csv", timing.OVER_TIME, over)
-    for plan, blocks in zip(plans, (1, 2), strict=True):
-        costs = Costs(tmp_path, plan)
-        assert (costs.dimensions, costs.entries) == (list(plan.dimensions), list(plan.entries))
-        assert costs.estimators == [WIDE]
-        assert costs.get_best_exact_milliseconds(plan.dimensions[0], plan.entries[0], 50) == 2.0
-        assert len(costs.over_time) == blocks
 
 
 def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
