@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from brns.core import Box, NoveltyEstimator, Population
+from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
@@ -77,6 +77,9 @@ class Rooted(eqx.Module):
         self, state: PyTree, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
         return jnp.sqrt(self.squared.score(state, descriptors, population))
+
+    def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
+        return self.squared.update(state, generation, key)
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
         return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
