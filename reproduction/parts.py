@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from brns.pictures import draw, save
-from brns.runs.provenance import collect_provenance
+from brns.runs.provenance import collect_provenance, group_by_provenance
 from brns.runs.record import Record
 from brns.search import NoveltySearch
 from reproduction import results, timing
@@ -20,6 +20,8 @@ from reproduction.plan import (
 from reproduction.runs import make_jobs, open_process_pool, run_and_measure
 
 Searches = Mapping[str, NoveltySearch]
+MADE_BY = {"commit", "versions", "device", "xla_flags"}
+"""what the page says of the making of runs"""
 
 
 class Request(NamedTuple):
@@ -111,11 +113,13 @@ def run_all(
     todo = make_jobs(methods, plan, request.out / "runs" / part)
     rows = run_and_measure(todo, request.workers, part)
     records: dict[str, list[Record]] = {}
+    made = []
     for job in todo:
-        records.setdefault(job.name, []).append(Record(job.folder))
-    runs = ((labels[job.name], records[job.name][job.seed]) for job in todo)
-    origins = results.group_runs_by_provenance(runs)
-    return rows, records, {"provenance": collect_provenance(), "made": origins, "scale": scale}
+        record = Record(job.folder)
+        records.setdefault(job.name, []).append(record)
+        made.append((labels[job.name], record.metadata.model_dump(include=MADE_BY)))
+    facts = {"provenance": collect_provenance(), "made": group_by_provenance(made), "scale": scale}
+    return rows, records, facts
 
 
 def check_scale(folder: Path, scale: str) -> None:

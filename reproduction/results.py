@@ -1,7 +1,7 @@
 """What is kept of a part: each seed's numbers and provenance as JSON, and curves as CSV."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from pydantic_core import to_json
 from brns.formatting import format_csv
 from brns.metrics.measures import compute_mean_and_deviation
 from brns.runs.files import write_bytes
-from brns.runs.provenance import group_by_provenance
 from brns.runs.record import Record
 from reproduction.numbers import compute_curves
 from reproduction.plan import LABELS
@@ -37,13 +36,6 @@ def summarize_methods(
     del experiment["estimator"]
     planned = {"planned_generations": first.planned_generations}
     return {**planned, "experiment": experiment, "methods": methods}
-
-
-def group_runs_by_provenance(runs: Iterable[tuple[str, Record]]) -> list[dict[str, Any]]:
-    """What named runs' run.json say of their making, each answer once, with the names as `rows`."""
-    keys = {"commit", "versions", "device", "xla_flags"}
-    answers = ((name, record.metadata.model_dump(include=keys)) for name, record in runs)
-    return group_by_provenance(answers)
 
 
 def estimate_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:

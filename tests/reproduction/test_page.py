@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 
 from brns.comparison.markdown import format_command_and_provenance
-from brns.experiments import make_paper_brns, maze
-from brns.runs import metadata
-from brns.runs.record import Record
-from brns.runs.store import Store
+from brns.runs.provenance import group_by_provenance
 from reproduction import page, parts, pictures, runs
 from reproduction.__main__ import main
 from reproduction.cost_claims import judge_cost_claims
 from reproduction.costs import CONTROL, Costs
 from reproduction.plan import SCALES, Runs, Timing
-from reproduction.results import group_runs_by_provenance
 from reproduction.verdicts import HOLDS, PARTLY
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -76,18 +72,10 @@ def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):
     assert all(np.all(np.diff(line.get_xdata()) > 0) for line in lines)
 
 
-def test_a_table_says_what_made_its_runs(tmp_path):
-    def record(commit, seed):
-        (facts,) = metadata.make_metadata_of_each_seed(maze(make_paper_brns()), [seed], 1, 1)
-        made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
-        store = Store(tmp_path / f"{seed}")
-        store.make_folder()
-        metadata.write_metadata(store, facts.model_copy(update=made))
-        return Record(tmp_path / f"{seed}")
-
+def test_a_table_says_what_made_its_runs():
     runs = [("one", "aaa"), ("one", "aaa"), ("two", "aaa"), ("three", "b")]
-    made = group_runs_by_provenance(
-        (name, record(commit, seed)) for seed, (name, commit) in enumerate(runs)
+    made = group_by_provenance(
+        (name, {"commit": commit, "versions": {"brns": "1"}}) for name, commit in runs
     )
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]
     here = {"command": "python -m reproduction", "commit": "analysis", "versions": {"brns": "2"}}
