@@ -47,10 +47,8 @@ def runs(
     rows = listing.select_runs(directory, filters or (), sort, reverse)
     if json:
         listing.print_json(rows)
-    elif listing.console.is_terminal:
-        listing.print_two_lines_each(directory, rows)
     else:
-        listing.print_table(directory, rows)
+        listing.print_runs(directory, rows)
 
 
 def list_(

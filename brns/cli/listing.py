@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from brns.cli.screen import console
@@ -167,8 +165,8 @@ def print_json(rows: Sequence[RunLine]) -> None:
     print(json.dumps([row._asdict() for row in rows], indent=1, default=str))
 
 
-def print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
-    """What a run is, and below it how far it came: columns of one width, for a terminal."""
+def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
+    """What a run is, and below it how far it came, in columns of one width."""
     line = "  {:<15} {:>9} {:>6} {:>5} {:>7} {:>8}  {}"
     heads = ("state", "done", "solved", "first", "covered", "took", "began")
     console.print(Text(f"{directory}\n{line.format(*heads)}", "bold"))
@@ -176,42 +174,23 @@ def print_two_lines_each(directory: Path, rows: Sequence[RunLine]) -> None:
         about = [row.task, row.estimator, "" if row.seed is None else f"seed {row.seed}"]
         words = ", ".join(filter(None, [*about, row.changed, row.note]))
         name = Text(f"{row.path.relative_to(directory)}", "bold")
-        console.print(name.append(f"  {escape_control(words)}", "not bold dim"))
-        cells = line.format(*_format_common_columns(row), _format_date(row.began))
-        text = Text(cells.rstrip())
+        name.append(f"  {escape_control(words)}", "not bold dim")
+        console.print(name, soft_wrap=not console.is_terminal)
+        cells = (
+            row.state_text,
+            f"{format_number(row.generations)}/{format_number(row.planned)}",
+            format_number(row.solutions),
+            format_number(row.first_solved),
+            _format_percent(row.coverage_evaluated),
+            _format_time(row.seconds),
+            _format_date(row.began),
+        )
+        text = Text(line.format(*cells).rstrip())
         text.stylize(COLORS.get(row.state, ""), 2, 17)
         console.print(text)
     if any(row.coverage_evaluated is not None for row in rows):
         text = "covered: the share of cells, 6 x 6 of a plane, that anything evaluated visited"
         console.print(text, style="dim")
-
-
-def print_table(directory: Path, rows: Sequence[RunLine]) -> None:
-    """A line for each run, as wide as it is, for a pipe."""
-    table = Table(title=f"{directory}", title_justify="left", box=None, padding=(0, 1, 0, 0))
-    numbers = ("done", "solved", "first", "coverage_evaluated", "took")
-    others = ("task", "estimator", "seed", "coverage_survivors", "began", "ended", "machine")
-    for name in ("run", "state", *numbers, *others, "changed"):
-        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
-    for row in rows:
-        texts = [row.task, row.estimator, format_number(row.seed)]
-        texts += [_format_percent(row.coverage_survivors), _format_date(row.began)]
-        texts += [_format_date(row.ended), row.machine, row.note or row.changed]
-        name = f"{row.path.relative_to(directory)}"
-        table.add_row(name, *_format_common_columns(row), *map(escape_control, texts))
-    Console(highlight=False, markup=False, width=1000).print(table)
-
-
-def _format_common_columns(row: RunLine) -> list[str]:
-    """The columns that both tables have."""
-    return [
-        row.state_text,
-        f"{format_number(row.generations)}/{format_number(row.planned)}",
-        format_number(row.solutions),
-        format_number(row.first_solved),
-        _format_percent(row.coverage_evaluated),
-        _format_time(row.seconds),
-    ]
 
 
 def _format_percent(share: float | None) -> str:
