@@ -1,16 +1,12 @@
 """The start of the command line: `brns`, or `python -m brns.cli`."""
 
-import functools
 import io
 import itertools
 import logging
 import os
 import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable
-from typing import Any
 
 USUAL = (ValueError, ImportError, RuntimeError, OSError)
 """errors that a user can mend"""
@@ -26,7 +22,6 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     # As a batch system ends a job: like Ctrl-C, so that workers leave no semaphores behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.unraisablehook = functools.partial(_repeat_dropped_interrupt, sys.unraisablehook)
     try:
         app(prog_name="brns")
     except SystemExit as ended:
@@ -54,14 +49,6 @@ def main() -> None:
         if from_user:
             print(f"It was raised in your code:\n{from_user}", file=sys.stderr)
         sys.exit(2)
-
-
-def _repeat_dropped_interrupt(usual_hook: Callable[[Any], Any], dropped: Any) -> None:
-    """Stop soon where Python drops Ctrl-C, as in JAX's callback of the garbage collector."""
-    if dropped.exc_type is not KeyboardInterrupt:
-        usual_hook(dropped)
-        return
-    threading.Timer(0.01, os.kill, [os.getpid(), signal.SIGTERM]).start()
 
 
 def _configure_logging() -> None:
