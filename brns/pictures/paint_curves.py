@@ -85,10 +85,9 @@ def paint_costs_by_dimension(costs: Costs, ax: Axes) -> None:
     """Draw times by dimension, on logarithmic axes."""
     ax.set_facecolor("white")
     looks = choose_looks(costs.labels)
-    names = style.cut_labels(costs.labels)
-    for name, label, ms in zip(names, costs.labels, costs.ms, strict=True):
+    for label, ms in zip(costs.labels, costs.ms, strict=True):
         look = style.make_line_style(looks[label], style.compute_size_factor(ax))
-        ax.plot(costs.dimensions, ms, label=name, **look)
+        ax.plot(costs.dimensions, ms, label=label, **look)
     ax.set_xscale("log", base=2)
     ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
     half = INDIVIDUALS // 2
@@ -110,8 +109,6 @@ def _make_y_axis_logarithmic(ax: Axes) -> None:
 def append_unequal_seed_counts(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:
     """Labels for a legend, with their numbers of seeds where these differ."""
     if len(set(numbers)) == 1:
-        return style.cut_labels(labels)
-    counted = []
-    for label, number in zip(style.cut_labels(labels), numbers, strict=True):
-        counted.append(f"{label} ({number} {'seeds' if number > 1 else 'seed'})")
-    return counted
+        return list(labels)
+    pairs = zip(labels, numbers, strict=True)
+    return [f"{label} ({number} {'seeds' if number > 1 else 'seed'})" for label, number in pairs]

@@ -5,7 +5,7 @@ import contextlib
 import io
 import os
 import textwrap
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -57,7 +57,7 @@ STYLE: Any = {
 PANEL = 5.4
 """inches of a panel on the screen"""
 LONGEST = 60
-"""letters of a label in a legend"""
+"""letters of a line in a legend"""
 WIDTHS = {"column": 3.5, "page": 7.2}
 """inches of one and of two columns in Nature and PNAS; ACM's and IEEE's are 0.2 narrower"""
 IN_PRINT: Any = {
@@ -161,13 +161,6 @@ def add_colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     return bar
 
 
-def cut_labels(labels: Sequence[str]) -> list[str]:
-    """Labels of at most `LONGEST` letters, but for those that would be cut alike."""
-    cut = [label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…" for label in labels]
-    pairs = zip(labels, cut, strict=True)
-    return [short if cut.count(short) == 1 else label for label, short in pairs]
-
-
 def prepend_to_title(ax: Axes, text: str) -> None:
     """Put a text above a panel's title, in lines no longer than the panel is wide."""
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
@@ -242,10 +235,11 @@ def add_legend_below(figure: Figure, columns: int = 4) -> None:
         entries |= dict(zip(labels, handles, strict=True))
     if entries:
         points = matplotlib.rcParams["font.size"]
-        inches = 0.0078 * points * max(map(len, entries)) + 0.6  # of a label with its handle
+        labels = [textwrap.fill(label, LONGEST) for label in entries]
+        inches = 0.0078 * points * min(max(map(len, entries)), LONGEST) + 0.6  # with its handle
         columns = max(min(len(entries), columns, int(figure.get_figwidth() / inches)), 1)
         place = "outside lower center"
-        figure.legend(entries.values(), entries.keys(), loc=place, ncols=columns, handlelength=3)
+        figure.legend(entries.values(), labels, loc=place, ncols=columns, handlelength=3)
 
 
 def wrap_texts_to_panel_height(ax: Axes, *texts: str) -> str:

@@ -15,7 +15,7 @@ from brns.metrics import coverage, cycling, dynamics, recorded, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures import draw
 from brns.pictures.gather_curves import ELITES
-from brns.pictures.style import SOLVED, cut_labels
+from brns.pictures.style import SOLVED
 
 GENERATIONS = 6
 
@@ -50,7 +50,7 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     line = ax.lines[0]
     assert_array_equal(line.get_xdata(), generations)
     assert_allclose(line.get_ydata(), middle)
-    assert [line.get_label()] == cut_labels([pictures.label_method(near[0])])
+    assert line.get_label() == pictures.label_method(near[0])
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
@@ -179,21 +179,7 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     assert list(pictures.group_by_method([*archived, other])) == told
     figure = draw("age", [archived[0], other])
     figure.canvas.draw()  # A setting is not read as mathematics.
-    assert [line.get_label() for line in figure.axes[0].lines] == cut_labels(told)
-
-
-def test_a_long_name_is_cut_in_a_legend_unless_another_is_cut_alike(archived):
-    others = [renamed(archived[0], n, {f"estimator.{'x' * 60}": n}) for n in (8, 9)]
-    whole = [f"archive, {'x' * 60}={capacity}" for capacity in (8, 9)]
-    for runs, methods, legend in (
-        (others, whole, whole),
-        (others[1], whole[1:], [f"archive, {'x' * 50}…"]),
-    ):
-        assert list(pictures.group_by_method(runs)) == methods
-        (row, *_) = pictures.data("coverage", runs)
-        assert (row["method"], row["quantity"]) == (methods[0], "share of 6 × 6 cells, survivors")
-        lines = draw("coverage", runs).axes[0].lines
-        assert [line.get_label() for line in lines] == legend
+    assert [line.get_label() for line in figure.axes[0].lines] == told
 
 
 def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
