@@ -247,10 +247,7 @@ def movie(
     directory: Directory,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="a .gif, or an .mp4 (needs ffmpeg)",
-            show_default="movie.gif or individual-WHICH.gif there",
-        ),
+        typer.Option(help="a .gif", show_default="movie.gif or individual-WHICH.gif there"),
     ] = None,
     individual: Annotated[
         str | None, typer.Option(help="film one individual in its world: an id, or best")

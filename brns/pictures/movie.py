@@ -2,9 +2,6 @@
 
 import itertools
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -39,17 +36,17 @@ def write_movie(record: Record, out: str | os.PathLike) -> Path:
 
     Args:
         record: a run of 2 generations or more.
-        out: a .gif, or an .mp4, which needs ffmpeg.
+        out: a .gif.
 
     Returns:
         The movie's path.
 
     Raises:
-        ValueError: for the founders alone, another suffix, or an .mp4 without ffmpeg.
+        ValueError: for the founders alone, and another suffix.
     """
     frames, number = iterate_frames(record), min(len(record.generations), MOST_FRAMES)
     pictures = show_progress_of(frames, "Drawing", number)
-    return _save(Path(out), pictures, FRAMES_PER_SECOND, shared_palette=True)
+    return _write_gif(Path(out), pictures, FRAMES_PER_SECOND, shared_palette=True)
 
 
 def write_individual_movie(
@@ -63,7 +60,7 @@ def write_individual_movie(
 
     Args:
         record: a run whose search is known.
-        out: a .gif, or an .mp4, which needs ffmpeg.
+        out: a .gif.
         individual: an id, or "best": of the fittest the one whose behavior lies farthest from the
             start, or from the middle where the world has none.
 
@@ -71,15 +68,15 @@ def write_individual_movie(
         The movie's path.
 
     Raises:
-        ValueError: for a task that cannot be filmed, an unknown individual, another suffix, or
-            an .mp4 without ffmpeg.
+        ValueError: for a task that cannot be filmed, an unknown individual, and another suffix.
     """
     task = unwrap_task(record.search.task)
     if not isinstance(task, Filmed):
         name = type(task).__name__
         raise ValueError(f"a movie of an individual needs a task with `film`; {name} has none")
     film = task.film(find_genotype_by_id_or_best(record, individual))
-    return _save(Path(out), show_progress_of(film.pictures, "Drawing", film.most), film.per_second)
+    pictures = show_progress_of(film.pictures, "Drawing", film.most)
+    return _write_gif(Path(out), pictures, film.per_second)
 
 
 def find_genotype_by_id_or_best(record: Record, individual: int | Literal["best"]) -> np.ndarray:
@@ -130,46 +127,18 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def _save(
+def _write_gif(
     out: Path, pictures: Iterable[np.ndarray], per_second: float, shared_palette: bool = False
 ) -> Path:
-    if out.suffix not in (".gif", ".mp4"):
-        raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
-    if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
-        raise ValueError("an .mp4 is made by ffmpeg: install it, or name a .gif")
-    with make_file_atomically(out) as temporary:
-        if out.suffix == ".gif":
-            _write_gif(temporary, iter(pictures), per_second, shared_palette)
-        else:
-            _write_mp4(temporary, pictures, per_second)
-    return out
-
-
-def _write_gif(
-    out: Path, pictures: Iterator[np.ndarray], frames_per_second: float, shared_palette: bool
-) -> None:
+    if out.suffix != ".gif":
+        raise ValueError(f"a movie is a .gif, of which ffmpeg makes an .mp4; got {out.name!r}")
     images: Iterator[Image.Image] = map(Image.fromarray, pictures)
-    if shared_palette:  # those of the first for all: half as large, as what stays is stored once
-        first = next(images)
-        palette = first.quantize(method=Image.Quantize.FASTOCTREE)
-        quantize = partial(Image.Image.quantize, palette=palette, dither=Image.Dither.NONE)
-        images = map(quantize, itertools.chain([first], images))
-    duration = int(1000 / frames_per_second)
-    next(images).save(out, save_all=True, append_images=images, duration=duration, loop=0)
-
-
-def _write_mp4(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
-    # What every player shows: H.264, 4:2:0, of an even number of pixels along each side.
-    options = (
-        f"-y -loglevel error -f image2pipe -c:v png -framerate {frames_per_second} -i - "
-        "-vf pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white "
-        "-pix_fmt yuv420p -c:v libx264 -crf 20 -movflags +faststart"
-    )
-    with tempfile.TemporaryFile() as frames:
-        for picture in pictures:
-            Image.fromarray(picture).save(frames, "png")
-        frames.seek(0)
-        command = ["ffmpeg", *options.split(), str(out)]
-        done = subprocess.run(command, stdin=frames, stderr=subprocess.PIPE)
-    if done.returncode:
-        raise RuntimeError(f"ffmpeg made no movie: {done.stderr.decode(errors='replace')}")
+    with make_file_atomically(out) as temporary:
+        if shared_palette:  # the first's for all: half as large, as what stays is stored once
+            first = next(images)
+            palette = first.quantize(method=Image.Quantize.FASTOCTREE)
+            quantize = partial(Image.Image.quantize, palette=palette, dither=Image.Dither.NONE)
+            images = map(quantize, itertools.chain([first], images))
+        duration = int(1000 / per_second)
+        next(images).save(temporary, save_all=True, append_images=images, duration=duration, loop=0)
+    return out
