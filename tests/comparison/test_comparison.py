@@ -267,15 +267,12 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         (Identity(), {"estimators": [brns.PopulationKNN()]}, "estimators by name"),
         (brns.VisitCounts(), {}, r"a task, a search or worlds; got VisitCounts\("),
         (Identity(), {"mutations": brns.GaussianMutation()}, "mutations are operators by name"),
-        ("arm", {"estimators": {1: brns.PopulationKNN()}}, "must be text on one line.* got 1"),
-        ("arm", {"estimators": {"_hidden": brns.PopulationKNN()}}, "not with _ at the beginning"),
-        ("arm", {"estimators": {"two\nlines": brns.PopulationKNN()}}, r"got 'two\\nlines'"),
+        ("arm", {"estimators": {1: brns.PopulationKNN()}}, r"estimators by name.* got \{1: "),
         ([make_world_of_task(Identity(), 8, 2)] * 2, {}, r"Identity/near\.json twice"),
         ([Identity(), Identity()], {}, r"as brns\.comparison\.worlds\.make_world_of_task"),
         (["arm", "room"], {}, r"a world must be one of maze.* did you mean rooms\?"),
         ("arm", {"generations": 0}, "generations"),
         (world("arm")._replace(generations=1), {}, "generations of arm must be .* from 2 on"),
-        (world("arm")._replace(name="../arm"), {}, "without / or ..; got '../arm'"),
         (PlanarArm(20, "joints"), {}, "behaviors have 40 dimensions"),
         (search(), {"cells": CELLS._replace(reachable=0)}, "reachable from 1 to side x side"),
         (search(), {"cells": CELLS._replace(high=CELLS.low)}, "low below high"),
@@ -293,17 +290,6 @@ def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_is_compute
     (tmp_path / "file").touch()
     with pytest.raises(RecordError, match=r"cannot be made \(Not a directory\): choose another"):
         brns.compare("arm", METHODS, out=tmp_path / "file")
-
-
-def test_a_folder_that_takes_no_file_is_refused_before_anything_is_computed(
-    tmp_path, unmeasured, monkeypatch
-):
-    def closed(dir):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("tempfile.TemporaryFile", closed)
-    with pytest.raises(RecordError, match="Permission denied"):
-        brns.compare("arm", METHODS, out=tmp_path / "closed")
 
 
 def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, compared):
