@@ -52,11 +52,6 @@ class RunLine(NamedTuple):
     """of work, without the pauses between a stop and a resume"""
     machine: str = ""
 
-    @property
-    def state_text(self) -> str:
-        """The state as a table says it."""
-        return f"saturated at {self.generations}" if self.state == "saturated" else self.state
-
 
 def find_runs_recursively(directory: Path) -> list[Path]:
     """The run in a directory, or all below it, sorted by path; a `SettingsError` without any.
@@ -176,14 +171,16 @@ def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
         name = Text(f"{row.path.relative_to(directory)}", "bold")
         name.append(f"  {escape_control(words)}", "not bold dim")
         console.print(name, soft_wrap=not console.is_terminal)
+        covered = row.coverage_evaluated
+        took = None if row.seconds is None else datetime.timedelta(0, round(row.seconds))
         cells = (
-            row.state_text,
+            row.state,
             f"{format_number(row.generations)}/{format_number(row.planned)}",
             format_number(row.solutions),
             format_number(row.first_solved),
-            _format_percent(row.coverage_evaluated),
-            _format_time(row.seconds),
-            _format_date(row.began),
+            "–" if covered is None else f"{covered:.0%}",
+            "–" if took is None else f"{took}",
+            f"{row.began.astimezone():%Y-%m-%d %H:%M}" if row.began else "",
         )
         text = Text(line.format(*cells).rstrip())
         text.stylize(COLORS.get(row.state, ""), 2, 17)
@@ -191,16 +188,3 @@ def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
     if any(row.coverage_evaluated is not None for row in rows):
         text = "covered: the share of cells, 6 x 6 of a plane, that anything evaluated visited"
         console.print(text, style="dim")
-
-
-def _format_percent(share: float | None) -> str:
-    return format_number(None) if share is None else f"{share:.0%}"
-
-
-def _format_time(seconds: float | None) -> str:
-    return format_number(seconds) if seconds is None else f"{datetime.timedelta(0, round(seconds))}"
-
-
-def _format_date(when: datetime.datetime | None) -> str:
-    """In the time of this place."""
-    return "" if when is None else f"{when.astimezone():%Y-%m-%d %H:%M}"

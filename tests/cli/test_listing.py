@@ -59,7 +59,6 @@ def test_states_progress_and_results(runs):
         assert one.coverage_survivors == pytest.approx(row.coverage_survivors)
     assert re.search(r"\d cores$", found["finished"].machine)
     assert found["group/deep/new"].generations is None
-    assert found["finished"]._replace(state="saturated").state_text == "saturated at 10"
     damaged = {name: one.note for name, one in found.items() if one.state == "damaged"}
     assert set(damaged) == {f"damaged/{name}" for name in ("gap", "last", "json", "odd")}
     assert "a generation before 000010 is missing" in damaged["damaged/gap"]
