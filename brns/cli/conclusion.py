@@ -165,17 +165,12 @@ def _make_title(label: str, record: Record) -> str:
 
 
 def _describe_ending(record: Record) -> str:
-    """Why a run ended, or that it goes on; what it took is still to follow."""
-    last, planned = record.last_generation, record.planned_generations
+    """How a run ended, or that it goes on; what it took is still to follow."""
     reason = f" ({record.error})" if record.error else ""
-    words = {
-        "running": f"Running: {last} of {planned} generations so far,",
-        "finished": f"Finished: {last} generations,",
-        "saturated": f"Saturated at {last} of {planned} generations: less than {SATURATED:.0%} of "
-        "the places visited were new;",
-    }
-    otherwise = f"{record.status.capitalize()} after {last} of {planned} generations{reason},"
-    return words.get(record.status, otherwise)
+    if record.status == "saturated":
+        reason = f" (less than {SATURATED:.0%} of the places visited were new)"
+    generations = f"{record.last_generation} of {record.planned_generations} generations"
+    return f"{record.status.capitalize()} after {generations}{reason},"
 
 
 def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:

@@ -34,7 +34,7 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
     for told in ("overview.png", "maze, counts, ", "mixed mutation", "of 6 x 6 cells"):
         assert told in text
     assert re.search(r"^kappa 0: forgot nothing$", text, re.M)
-    assert re.search(r"Finished: 4 generations, \d+:\d\d", text)
+    assert re.search(r"Finished after 4 of 4 generations, \d+:\d\d", text)
 
 
 def test_a_verdict_says_what_the_numbers_mean():
