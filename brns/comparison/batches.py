@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from brns.comparison.measure import POINTS, MethodResult
+from brns.comparison.measure import MethodResult
 from brns.comparison.peers import Peer
 from brns.comparison.worlds import World
 from brns.runs.files import RecordError, write_bytes
@@ -83,11 +83,6 @@ def read_batches_of_seeds(job: Job) -> list[Batch]:
 def _with_arrays(stored: Batch) -> Batch:
     """A batch as it is stored, with facts of NumPy."""
     facts = {name: np.array(values, np.float64) for name, values in stored.facts.items()}
-    n = len(stored.seeds)
-    for name, column in facts.items():
-        shape = (n, len(POINTS)) if name == "covered" else (n,)
-        if column.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}; got {column.shape}")
     return stored._replace(facts=MethodResult(**facts))
 
 

@@ -1,6 +1,5 @@
 """Comparisons: facts against a record, statistics by hand, and the page."""
 
-import json
 import os
 import shutil
 import time
@@ -217,13 +216,10 @@ def test_what_a_method_compiled_does_not_stay(compared, keep_compiled, tmp_path)
 def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
     path = compared.out / "methods" / "Identity" / "archive.json"
     whole = path.read_text()
-    batches = json.loads(whole)
-    batches[0]["facts"]["covered"] = [[1.0] * 10] * len(batches[0]["seeds"])
+    path.write_text('[{"settings": 1, "facts": {"covered": "a"}}]')
     try:
-        for damaged in ('[{"settings": 1, "facts": {"covered": "a"}}]', json.dumps(batches)):
-            path.write_text(damaged)
-            with pytest.raises(RecordError, match=r"archive\.json is damaged"):
-                again(compared)
+        with pytest.raises(RecordError, match=r"archive\.json is damaged"):
+            again(compared)
     finally:
         path.write_text(whole)
 
