@@ -17,6 +17,7 @@ from brns.pictures import PAPER, draw, lines, notebook, style
 from brns.pictures.lines import label_line_ends_if_room, move_apart
 from brns.pictures.records import choose_looks
 from brns.pictures.scenes import find_reachable_cells
+from brns.pictures.style import make_figure
 from brns.runs.record import Records
 from brns.settings.parts import LOOKS, parts
 from brns.tasks.ant import AntMaze
