@@ -83,7 +83,7 @@ def print_conclusion_and_draw(
         print_message(f"{directory}: {_make_title(label, runs[0])}", style="bold")
         base = [rows[record.path] for record in runs]
         console.print(_make_statistics_table(runs, base))
-        for line in interpret_measures(base):
+        for line in explain_measures_in_words(base):
             print_message(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
@@ -173,7 +173,7 @@ def _describe_ending(record: Record) -> str:
     return f"{record.status.capitalize()} after {generations}{reason},"
 
 
-def interpret_measures(rows: Sequence[Mapping[str, float]]) -> list[str]:
+def explain_measures_in_words(rows: Sequence[Mapping[str, float]]) -> list[str]:
     """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`."""
     lines = []
     for name, (limits, verdict) in VERDICTS.items():

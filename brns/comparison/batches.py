@@ -101,7 +101,7 @@ def list_changed_settings(job: Job) -> list[str]:
     return [f"search.{name}" for name in names]
 
 
-def append_batch(job: Job, batch: Batch) -> None:
+def append_batch_to_file(job: Job, batch: Batch) -> None:
     """Add what seeds found to a job's file, to which other processes may add theirs."""
     lock = filelock.FileLock(job.path.parent / ".lock", thread_local=False, fallback_to_soft=False)
     with contextlib.ExitStack() as locks:

@@ -19,7 +19,7 @@ from brns.comparison import page, statistics
 from brns.comparison.batches import (
     Batch,
     Job,
-    append_batch,
+    append_batch_to_file,
     choose_batches,
     list_changed_settings,
     read_batches_of_seeds,
@@ -280,4 +280,6 @@ def _run_job(job: Job, seeds: list[int]) -> None:
     if job.peer is not None:
         provenance["versions"] |= {"ribs": version("ribs")}
     changing = [*list_changed_settings(job), *list_evaluation_side_effects(after)]
-    append_batch(job, Batch(seeds, job.settings, provenance, result, job.code.texts, changing))
+    append_batch_to_file(
+        job, Batch(seeds, job.settings, provenance, result, job.code.texts, changing)
+    )

@@ -207,13 +207,13 @@ class Cosines(eqx.Module):
         return pairs / math.sqrt(self.frequency.shape[1])
 
 
-def _taylor_coefficients(lowest: int) -> np.ndarray:
+def _list_sine_or_cosine_coefficients(lowest: int) -> np.ndarray:
     """Of sin y / y where the lowest power is 1, of cos y where it is 0; the highest power first."""
     terms = [(-1) ** k / math.factorial(2 * k + lowest) for k in range(7 - lowest)]
     return np.array(terms[::-1], np.float32)
 
 
-_SINE, _COSINE = _taylor_coefficients(1), _taylor_coefficients(0)
+_SINE, _COSINE = _list_sine_or_cosine_coefficients(1), _list_sine_or_cosine_coefficients(0)
 """Taylor's series of sin y / y and of cos y, both in y^2"""
 
 

@@ -99,7 +99,7 @@ def cycling_of_record(
     cache = _CACHE.setdefault(record, {})
     key = tuple(generations)
     if key not in cache or cache[key][0] is not search:
-        q, r = compute_q_and_r(record, generations, search)
+        q, r = compute_q_and_rank_matrices(record, generations, search)
         margin = _compute_epsilon_of_record(record, generations, search, q)
         kappas = compute_kappa(q, margin), compute_kappa_share(q, margin)
         regained = compute_regain_share(r)
@@ -126,7 +126,7 @@ def _compute_epsilon_of_record(
         return compute_epsilon_from_median_distance(search.estimator.embed(state.estimator, points))
 
 
-def compute_q_and_r(
+def compute_q_and_rank_matrices(
     record: Record, generations: list[int], search: NoveltySearch
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
     """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere.
@@ -165,11 +165,11 @@ def _score_individuals_in_blocks(
 ) -> Float[Array, " b*n"]:
     """Omega^j in the first `used` blocks, an array so as to compile once, and NaN in the others."""
 
-    def score_block(b, novelty):
+    def score_block_of_descriptors(b, novelty):
         return novelty.at[b].set(score_novelty(estimator, state, blocks[b], population))
 
     nothing = jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
-    return jax.lax.fori_loop(0, used, score_block, nothing).ravel()
+    return jax.lax.fori_loop(0, used, score_block_of_descriptors, nothing).ravel()
 
 
 def rank_among_probes(

@@ -134,13 +134,13 @@ def describe_code_for_workers(task: Any) -> SentCode:
 def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
     """The names of functions, and of numbers and texts, that are others than the sender's."""
     names = here.files.keys() | here.constants
-    both = [name for name in sent.texts if name in names and _have_same_kind(sent, here, name)]
+    both = [name for name in sent.texts if name in names and _can_compare_code(sent, here, name)]
     texts = {name: sent.texts[name] for name in both}
     mismatched = diff_code_by_name(texts, here, sent.changing)
     return [name for name in mismatched if name in texts]
 
 
-def _have_same_kind(sent: SentCode, here: UserCode, name: str) -> bool:
+def _can_compare_code(sent: SentCode, here: UserCode, name: str) -> bool:
     """Whether there is a source of both, or a digest of both: pytest's code has none."""
     both = [split_source_from_digests(texts[name]) for texts in (sent.texts, here.texts)]
     return all(source for source, _ in both) or all(digests for _, digests in both)

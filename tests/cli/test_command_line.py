@@ -16,8 +16,8 @@ import brns
 from brns import Record
 from brns.cli.conclusion import (
     _make_statistics_table,
+    explain_measures_in_words,
     format_error_counts,
-    interpret_measures,
 )
 from brns.cli.user_code import add_resume_command_to_errors, make_default_out
 from brns.metrics.measures import summarize_run
@@ -39,19 +39,19 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
 
 def test_a_verdict_says_what_the_numbers_mean():
     bad = {"generations": 20, "new": 0.003, "eta": 1.2, "kappa": 2.0, "regained": 0.3}
-    assert interpret_measures([bad]) == [
+    assert explain_measures_in_words([bad]) == [
         "new 0.003: saturated, hardly anything new is found any more",
         "eta 1.2: what was visited stayed novel",
         "kappa 2: forgot: what was known became novel again",
         "regained 0.3: places of old ranked as novel again",
     ]
     good = {"generations": 20, "new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
-    assert interpret_measures([good, good])[2] == "kappa 0: forgot nothing"
-    assert interpret_measures([good, bad, good])[2] == (
+    assert explain_measures_in_words([good, good])[2] == "kappa 0: forgot nothing"
+    assert explain_measures_in_words([good, bad, good])[2] == (
         "kappa 0.667: forgot nothing in 2 of 3 seeds; forgot: what was known became novel again in "
         "1 of 3 seeds"
     )
-    assert interpret_measures([{"age": 3.0}, {"generations": 19, "new": 0.0}]) == []
+    assert explain_measures_in_words([{"age": 3.0}, {"generations": 19, "new": 0.0}]) == []
 
 
 def test_failures_are_counted_by_error():

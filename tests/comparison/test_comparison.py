@@ -18,7 +18,7 @@ from worlds import Counting, HostIdentity, Identity, altered
 
 import brns
 from brns.comparison import page
-from brns.comparison.batches import append_batch, read_batches_of_seeds
+from brns.comparison.batches import append_batch_to_file, read_batches_of_seeds
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
 from brns.comparison.run import _make_jobs, _make_methods
 from brns.comparison.statistics import (
@@ -169,7 +169,7 @@ def test_processes_that_add_seeds_at_once_lose_none(compared, tmp_path, monkeypa
     monkeypatch.setattr("brns.comparison.batches.write_bytes", write_slowly)
     added = [batch._replace(seeds=[seed, seed + 1]) for seed in (0, 2, 4, 6)]
     with ThreadPoolExecutor(len(added)) as processes:
-        list(processes.map(append_batch, [job] * len(added), added))
+        list(processes.map(append_batch_to_file, [job] * len(added), added))
     seeds = np.concatenate([stored.seeds for stored in read_batches_of_seeds(job)])
     assert_array_equal(np.sort(seeds), np.arange(8))
 
