@@ -31,7 +31,6 @@ from brns.checks.generations import (
 from brns.checks.parts import (
     LIMIT,
     check_draws_by_key_alone,
-    check_no_strict_jax_modes,
     check_part,
     check_setting_types,
     check_settings_obey_rules,
@@ -331,7 +330,6 @@ class NoveltySearch(eqx.Module):
 
 def _check_modes_key_and_states(search: NoveltySearch, key: Any, *states: Any) -> None:
     """Refuse a key or states that are none of this search's, changed modes of JAX, and forks."""
-    check_no_strict_jax_modes()
     check_not_forked("a search")
     if changed := sorted({*search._modes} - {*read_prng_settings()}):
         raise ValueError(

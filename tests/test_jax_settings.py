@@ -133,28 +133,6 @@ def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_pa
             )
 
 
-@pytest.mark.parametrize(
-    ("mode", "value"),
-    [
-        (jax.numpy_rank_promotion, "raise"),
-        (jax.numpy_dtype_promotion, "strict"),
-        (jax.transfer_guard, "disallow"),
-    ],
-)
-def test_a_mode_of_jax_that_cannot_be_is_named(mode, value):
-    """Where a part is made, and where one is used that was made before."""
-    estimator, space = brns.PopulationKNN(k=2), brns.Box([0.0], [1.0])
-    search, novelty = brns.NoveltySearch(Identity(), estimator), brns.Novelty(estimator, space)
-    for call in (
-        lambda: brns.Novelty(estimator, space),
-        lambda: search.init(KEY),
-        lambda: novelty.learn([[0.5]]),
-    ):
-        message = f"{mode.__name__}='{value}'; leave it out"
-        with mode(value), pytest.raises(ValueError, match=message):
-            call()
-
-
 @pytest.mark.slow
 def test_a_search_runs_without_compiling():
     """Arrays on the host, such as those of a record, are NumPy's then."""

@@ -21,12 +21,6 @@ from brns.settings.differences import short_repr
 JAX_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 NOT_JAX = (*JAX_ERRORS, TypeError)
 """what JAX raises where code cannot be compiled"""
-REFUSED_MODES = {
-    "jax_numpy_rank_promotion": "raise",
-    "jax_numpy_dtype_promotion": "strict",
-    "jax_transfer_guard": "disallow",
-}
-"""of JAX, under which the package does not compile; others find faults of a task all the same"""
 LIMIT = 2**31  # of JAX's integers
 JAX_DEFAULTS = {
     "jax_threefry_partitionable": True,
@@ -44,19 +38,8 @@ def read_prng_settings() -> tuple[str, ...]:
     return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in PRNG_SETTINGS)
 
 
-def check_no_strict_jax_modes() -> None:
-    """Refuse modes of JAX under which no part compiles."""
-    for mode, value in REFUSED_MODES.items():
-        if getattr(jax.config, mode) == value:
-            raise ValueError(
-                f"brns cannot work with {mode}={value!r}; leave it out, and debug your own code "
-                f"with it alone, as in with jax.{mode.removeprefix('jax_')}({value!r}): ..."
-            )
-
-
 def check_part(name: str, part: Any, contract: type) -> None:
-    """Refuse a part that is a class or lacks what its protocol has, and strict modes of JAX."""
-    check_no_strict_jax_modes()
+    """Refuse a part that is a class or lacks what its protocol has."""
     if isinstance(part, type):
         kind = part.__name__
         raise ValueError(f"{name} must be made: write {kind}(...); got the class {kind}")

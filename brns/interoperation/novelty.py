@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.checks.generations import check_structure, warn_if_many_outside
-from brns.checks.parts import LIMIT, check_no_strict_jax_modes, check_part, explain_compile_errors
+from brns.checks.parts import LIMIT, check_part, explain_compile_errors
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
 from brns.core.forks import check_not_forked
@@ -222,7 +222,6 @@ class Novelty:
         return novelty
 
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
-        check_no_strict_jax_modes()
         check_not_forked("a brns.Novelty")
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
         with np.errstate(over="ignore"):
