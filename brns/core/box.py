@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key
 
 FARTHEST = 1e12  # widths of a box, within which float32 tells behaviors near it from each other
-WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
+WIDEST = 1e15  # of a box's bounds; a box is at least 1 / WIDEST wide
 NEAREST = 1e-4  # bounds, as a share of the larger: float32 has some 800 numbers between them
 
 
@@ -23,8 +23,8 @@ class Box(eqx.Module):
         high: the largest, above `low` in every dimension.
 
     Raises:
-        ValueError: where they are no numbers, differ in shape, reach beyond 1e30,
-            or lie less than 1e-30, or 1e-4 of the larger, apart in float32.
+        ValueError: where they are no numbers, differ in shape, reach beyond 1e15,
+            or lie less than 1e-15, or 1e-4 of the larger, apart in float32.
     """
 
     low: Float[Array, " d"]
@@ -83,14 +83,6 @@ def is_within_numeric_range(
     least = np.maximum(low - reach, -most).astype(np.float32)
     largest = np.minimum(high + reach, most).astype(np.float32)
     return np.all((points >= least) & (points <= largest), axis=1)
-
-
-def choose_length_unit(*points: Float[Array, "_ d"]) -> Float[Array, ""]:
-    """A power of two in which squared distances of points fit float32, mostly 1."""
-    finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in points]
-    largest = jnp.max(jnp.stack([jnp.max(rows, initial=0.0) for rows in finite]))
-    usual = (largest == 0) | ((largest > 2.0**-30) & (largest < 2.0**50))
-    return jnp.where(usual, 1.0, jnp.ldexp(jnp.float32(1), jnp.frexp(largest)[1]))
 
 
 def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:

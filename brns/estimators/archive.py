@@ -11,7 +11,6 @@ from pydantic import FiniteFloat, PositiveInt
 
 from brns.checks.parts import check_setting_types, check_settings_obey_rules
 from brns.core import Box, Generation, Population
-from brns.core.box import choose_length_unit
 from brns.core.population import concatenate_populations, take_rows
 from brns.estimators.neighbours import References, nearest_squared_distances
 
@@ -188,9 +187,7 @@ def _compute_sparseness(
     references = References(population.descriptor, living)
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
-    unit = choose_length_unit(descriptors, references.point)
-    references = references._replace(point=references.point / unit)
-    distances = unit * jnp.sqrt(nearest_squared_distances(descriptors / unit, references, k + 1))
+    distances = jnp.sqrt(nearest_squared_distances(descriptors, references, k + 1))
     itself = (distances[:, :1] == 0) & jnp.any(living)
     others = jnp.where(itself, distances[:, 1:], distances[:, :-1])
     present = jnp.isfinite(others)

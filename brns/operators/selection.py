@@ -8,7 +8,6 @@ from pydantic import PositiveInt
 
 from brns.checks.parts import check_setting_types
 from brns.core import Population
-from brns.core.box import choose_length_unit
 
 
 class Elitist(eqx.Module):
@@ -61,7 +60,7 @@ class LocalCompetition(eqx.Module):
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """The rows of the survivors; see `brns.core.Selection`."""
-        point = population.descriptor / choose_length_unit(population.descriptor)
+        point = population.descriptor
         squared = jnp.sum((point[:, None] - point) ** 2, axis=2)
         squared = jnp.where(population.failed, jnp.inf, squared)  # they are nobody's rivals
         near = jnp.argsort(squared.at[jnp.diag_indices(len(squared))].set(-1.0), axis=1)
@@ -114,7 +113,7 @@ def compute_crowding_distance(
 
     def along(values: Float[Array, " n"]) -> Float[Array, " n"]:
         order = jnp.lexsort((values, front))
-        v, f = values[order] / 2, front[order]  # whose differences are finite
+        v, f = values[order], front[order]
         changes = f[1:] != f[:-1]
         ends = jnp.append(True, changes) | jnp.append(changes, True)
         gap = jnp.roll(v, -1) - jnp.roll(v, 1)
