@@ -188,8 +188,6 @@ class Chunked(Wrapper):
 
         def start_chunk(rows: range) -> None:
             future = submit(rows)
-            if future in waiting:
-                raise RuntimeError("it gave one future for two chunks")
             waiting[future] = rows
             future.add_done_callback(done.put)
 
@@ -233,8 +231,7 @@ class Chunked(Wrapper):
     def _store_chunk_or_split(self, batch: "Batch", rows: range, future: Future) -> list[range]:
         """Write down what became of a chunk; the rows of one that failed are evaluated again."""
         try:
-            expected_rows = self.chunk if self.task.traceable and self.chunk else len(rows)
-            batch.fill_rows(rows, future.result(), expected_rows, bool(self.failures))
+            batch.fill_rows(rows, future.result(), bool(self.failures))
         except EvaluationError as error:
             if not self.failures:
                 error.add_note(SKIP)
@@ -267,20 +264,13 @@ class Batch:
         columns: Any = descriptors, np.zeros(size, np.float32), solved, failed
         self.columns = Evaluation(*columns)
 
-    def fill_rows(
-        self, rows: range, result: tuple[Evaluation, float], asked: int, finite: bool
-    ) -> None:
-        """What a task said of these rows and maybe others, of as many as were `asked` for; with
-        `finite`, what is no finite number, or too far from the space, has failed.
+    def fill_rows(self, rows: range, result: tuple[Evaluation, float], finite: bool) -> None:
+        """What a task said of these rows and maybe others; with `finite`, what is no finite number,
+        or too far from the space, has failed.
         """
         evaluation, seconds = result
         self.seconds += seconds
         for column, values in zip(self.columns, evaluation, strict=True):
-            if np.shape(values) != (asked, *column.shape[1:]):
-                raise RuntimeError(
-                    f"it was asked for {asked} individuals and gave arrays of shapes "
-                    f"{[*map(np.shape, evaluation)]}"
-                )
             column[rows.start : rows.stop] = values[: len(rows)]
         part = Evaluation(*(column[rows.start : rows.stop] for column in self.columns))
         for row in rows.start + np.flatnonzero(part.failed):

@@ -1,18 +1,15 @@
 """Tasks in chunks in this process, or in an executor of one's own."""
 
 import multiprocessing
-import queue
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from chunks import GENOTYPES, KEY, Slow, alone
 from files import same
 from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
-from brns.core.population import take_rows
 from brns.settings.description import part_to_json
 from brns.tasks import worker
 from brns.tasks.chunked import Chunked
@@ -112,7 +109,6 @@ def make_cancelled_future():
     ("give", "message"),
     [
         (lambda: "a result", "must give a concurrent.futures.Future; got a builtins.str"),
-        (lambda future=Future(): future, "one future for two chunks"),  # noqa: B008
         (make_cancelled_future, r"given up by its executor: CancelledError"),
     ],
 )
@@ -125,16 +121,6 @@ def test_an_executor_that_gives_no_future_of_its_own_for_a_chunk_is_refused(give
         Chunked(HostIdentity(), executor=Wrong()).evaluate(GENOTYPES, KEY)
 
 
-class Waiting(HostIdentity):
-    def evaluate(self, genotypes, key):
-        queue.SimpleQueue().get(block=False)
-
-
-def test_an_empty_queue_of_a_task_is_its_own_error():
-    with pytest.raises(queue.Empty):
-        Chunked(Waiting()).evaluate(GENOTYPES, KEY)
-
-
 class Noted(HostIdentity):
     def evaluate(self, genotypes, key):
         error = ValueError("the floor")
@@ -145,17 +131,3 @@ class Noted(HostIdentity):
 def test_an_error_is_told_by_what_it_says_and_not_by_its_note():
     with pytest.raises(EvaluationError, match=r"raised ValueError: the floor\n"):
         Chunked(Noted(), chunk=None, failures=0.5).evaluate(GENOTYPES, KEY)
-
-
-@pytest.mark.parametrize("rows", [slice(1), jnp.array([0, 1, 2, 3, 0])])
-def test_an_executor_that_gives_fewer_or_more_rows_is_refused(rows):
-    """One row would be everyone's in silence."""
-
-    class Cutting(ThreadPoolExecutor):
-        def submit(self, function, *arguments):
-            evaluation, seconds = function(*arguments)
-            return super().submit(lambda: (take_rows(evaluation, rows), seconds))
-
-    message = r"asked for 4 individuals and gave arrays of shapes \[\([15], 2\), \([15],\)"
-    with Cutting(1) as executor, pytest.raises(EvaluationError, match=message):
-        Chunked(Identity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
