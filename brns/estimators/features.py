@@ -126,25 +126,13 @@ def check_and_find_ancestor(
 ) -> Any:
     """The state from which all to be merged went on, by default an empty island.
 
-    A `ValueError` where there is none to merge, or one that is no state, has learned less than
-    `ancestor`, or nothing: who lives in a search before its first update would count for old in a
-    merged state; and where what is `shared` of one differs from that of the first.
+    A `ValueError` where there is none to merge, or one has learned less than `ancestor`, or
+    nothing: who lives in a search before its first update would count for old in a merged state;
+    and where what is `shared` of one differs from that of the first.
     """
-    if not isinstance(states, Sequence):
-        raise ValueError(f"merge needs a list of states; got {type(states).__name__}")
     if not states:
         raise ValueError("merge needs states that have learned something; got none")
-    if ancestor is not None and not hasattr(ancestor, "seen"):
-        raise ValueError(
-            "ancestor must be one state, such as the first that the last merge gave; got a "
-            f"{type(ancestor).__name__}"
-        )
     for number, state in enumerate(states, 1):
-        if not hasattr(state, "seen"):
-            raise ValueError(
-                "merge needs a list of estimators' states, such as search_state.estimator; number "
-                f"{number} is of the type {type(state).__name__}"
-            )
         if not state.seen:
             raise ValueError(
                 f"merge needs states that have learned something; number {number} has not: leave "
