@@ -29,11 +29,9 @@ from brns.checks.generations import (
     explain_task_errors,
 )
 from brns.checks.parts import (
-    LIMIT,
     check_draws_by_key_alone,
     check_part,
     check_setting_types,
-    check_settings_obey_rules,
     check_spaces,
     explain_compile_errors,
     read_prng_settings,
@@ -143,8 +141,6 @@ class NoveltySearch(eqx.Module):
         check_part("select", self.select, Selection)
         check_part("founders", self.founders, Founders)
         check_setting_types(self)
-        fit = self.offspring_size + self.population_size < LIMIT
-        check_settings_obey_rules(self, offspring_size=(fit, "with population_size below 2^31"))
 
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned.

@@ -21,7 +21,6 @@ from brns.settings.differences import short_repr
 JAX_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 NOT_JAX = (*JAX_ERRORS, TypeError)
 """what JAX raises where code cannot be compiled"""
-LIMIT = 2**31  # of JAX's integers
 JAX_DEFAULTS = {
     "jax_threefry_partitionable": True,
     "jax_default_prng_impl": "threefry2x32",
@@ -115,9 +114,6 @@ def check_setting_types(part: Any) -> None:
         plain = validate_setting(what, hint, value)
         if not callable(value):
             object.__setattr__(part, name, plain)
-        numbers = jax.tree.leaves(plain)
-        if name != "seed" and any(isinstance(n, int) and abs(n) >= LIMIT for n in numbers):
-            raise ValueError(f"{what} must be below 2^31 = {LIMIT:,}; got {value!r:.80}")
 
 
 def check_settings_obey_rules(part: Any, **rules: tuple[Any, str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.checks.generations import check_structure, warn_if_many_outside
-from brns.checks.parts import LIMIT, check_part, explain_compile_errors
+from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, NoveltyEstimator, Population
 from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
 from brns.core.forks import check_not_forked
@@ -152,11 +152,6 @@ class Novelty:
             return
         warn_if_many_outside(rows, self.space)
         with self._lock:
-            if self.learned + len(rows) >= LIMIT:  # ids are int32
-                raise ValueError(
-                    f"a Novelty learns up to {LIMIT - 1} behaviors, and has learned "
-                    f"{self.learned}; got {len(rows)} more: begin another"
-                )
             padded = map(self._pad_to_power_of_two, (rows, scores))
             numbers = self._count_rows_batches_and_learned(rows)
             key = jax.random.key(self.seed)

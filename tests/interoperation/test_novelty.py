@@ -203,14 +203,6 @@ def test_numpy_within_an_estimator_is_told():
         brns.Novelty(OnHost(grids=4), SPACE).score([[0.0, 0.0]])
 
 
-def test_no_more_behaviors_are_learned_than_have_ids():
-    novelty = Novelty(COUNTS, SPACE)
-    novelty.learned = 2**31 - 2
-    novelty.learn([[0.5, 0.5]])
-    with pytest.raises(ValueError, match="learns up to 2147483647 behaviors"):
-        novelty.learn([[0.5, 0.5]])
-
-
 def test_padding_is_neither_learned_nor_a_neighbour():
     """By a network that learns survivors, and by k neighbours of the population."""
     rows = np.random.default_rng(1).uniform(-1, 1, (17, 2))
