@@ -20,7 +20,7 @@ from brns.checks.generations import (
     NOBODY,
     check_descriptors_in_numeric_range,
     check_genotypes_in_box,
-    check_ids_lineage_and_operators,
+    check_ids_and_lineage,
     check_integers,
     check_not_all_failed_and_finite,
     check_search_state_shapes,
@@ -384,7 +384,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     check_genotypes_in_box("mutate", search.mutate, generation.offspring.genotype, space)
     check_descriptors_in_numeric_range(number, generation.offspring, search.task.behavior_space)
     check_not_all_failed_and_finite(number, generation)
-    check_ids_lineage_and_operators(generation, len(search.mutate_as_mixture.operators))
+    check_ids_and_lineage(generation)
     check_survivors_distinct(search.select, generation.survivors)
 
 

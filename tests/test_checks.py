@@ -70,7 +70,6 @@ TASKS = [
     (moved(lambda d, g: d * len(d) / 20), OTHERS),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness - g[:, 0].min())), OTHERS),
     (altered(lambda e, g, key: e._replace(solved=np.arange(len(g)) == 3)), OTHERS),
-    (altered(lambda *_: next(iter(()))), r"Altered.evaluate raised StopIteration\(\)"),
     (altered(lambda e, g, k: e, behavior_space=(0, 1)), r"Box; got \(0, 1\)"),
     (altered(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"shape \(8,\).*got \(3,\)"),

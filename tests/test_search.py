@@ -252,7 +252,6 @@ ALL = jnp.arange(6)
         (ALL, {"parent": jnp.zeros(6)}, "whose parent is of integers; got float32"),
         (ALL, {"parent": jnp.full(6, 999)}, "of this very state; a parent of theirs does not live"),
         (ALL, {"mate": jnp.full(6, 999)}, "a second parent of the offspring does not live in"),
-        (ALL, {"operator": jnp.full(6, 77)}, "by an operator from 0 to 0; got 77"),
     ],
 )
 def test_tell_takes_what_ask_gave_of_this_state(run, rows, changes, message):

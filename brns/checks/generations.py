@@ -116,8 +116,8 @@ def check_survivors_distinct(select: Selection, survivors: Population) -> None:
         )
 
 
-def check_ids_lineage_and_operators(generation: Generation, operators: int) -> None:
-    """Refuse offspring with an id of a parent, of a parent who does not live, or of no operator."""
+def check_ids_and_lineage(generation: Generation) -> None:
+    """Refuse offspring with an id of a parent, or of a parent who does not live."""
     born, ids = generation.offspring, generation.parents.id
     first, newest = born.id.min(), ids.max()
     if newest >= first:
@@ -135,11 +135,6 @@ def check_ids_lineage_and_operators(generation: Generation, operators: int) -> N
         raise ValueError(
             "a second parent of the offspring does not live in the state: recombine must give its "
             "row in the genotypes, or -1, and tell the offspring of this very state"
-        )
-    if not np.isin(born.operator, range(operators)).all():
-        raise ValueError(
-            f"offspring are made by an operator from 0 to {operators - 1}; got "
-            f"{np.setdiff1d(born.operator, range(operators))[0]}"
         )
 
 
@@ -222,8 +217,6 @@ def explain_task_errors(task: Task) -> Generator[None, None, None]:
                 f"{type(task).__name__}: traceable is True, but evaluate is not JAX code; a task "
                 f"in NumPy or any other Python says traceable = False ({cause})"
             ) from error
-        if isinstance(error, StopIteration):  # which would end a loop of ours
-            raise ValueError(f"{type(task).__name__}.evaluate raised {error!r}") from error
         if isinstance(error, ValueError) and "read-only" in str(error):
             error.add_note(READ_ONLY)
         if isinstance(error, TypeError) and "PRNGKeyArray" in str(error):
