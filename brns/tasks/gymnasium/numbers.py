@@ -54,8 +54,6 @@ def make_flattener(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.
 
     def flatten_to_one_dimension(observation: Any) -> Float[np.ndarray, " o"]:
         try:
-            if not plain:
-                _check_whole_numbers(space, observation)
             values = observation if plain else spaces.flatten(space, observation)
             numbers = None if values is None else np.array(values, dtype).reshape(-1)
         except (TypeError, ValueError, LookupError):
@@ -67,23 +65,6 @@ def make_flattener(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.
         return numbers
 
     return flatten_to_one_dimension
-
-
-def _check_whole_numbers(space: spaces.Space, observation: Any) -> None:
-    """A `ValueError` for a number that a discrete space lacks: NumPy counts some from the end."""
-    if isinstance(space, spaces.Discrete):  # without NumPy, which takes longer than many a step
-        if not 0 <= observation - space.start < space.n:
-            raise ValueError
-    elif isinstance(space, spaces.MultiDiscrete):
-        indices = np.asarray(observation) - space.start
-        if not ((indices >= 0) & (indices < space.nvec)).all():
-            raise ValueError
-    elif isinstance(space, spaces.Dict):
-        for name, part in space.items():
-            _check_whole_numbers(part, observation[name])
-    elif isinstance(space, spaces.Tuple):
-        for part, value in zip(space, observation, strict=True):
-            _check_whole_numbers(part, value)
 
 
 def flatten_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray, "t a"]:
