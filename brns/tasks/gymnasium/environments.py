@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -83,15 +82,9 @@ def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
     try:
         return gymnasium.make(make_env, **settings)
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as error:
-        package, _, name = make_env.rpartition(":")
-        if not package:
-            advice = f"Name the package that registers it, as 'package:{name}', or give a function"
-        elif package in sys.modules:
-            advice = f"Importing {package} registers none: call what does, often a function, in one"
-        else:
-            advice = f"Install {package}, or give a function"
         raise ValueError(
-            f"Gymnasium knows no environment {make_env!r} here ({error}). {advice} that makes it"
+            f"Gymnasium knows no environment {make_env!r} here ({error}). Name the package that "
+            "registers it, as 'package:Name-v0', or give a function that makes it"
         ) from error
 
 
