@@ -1,7 +1,6 @@
 """Gymnasium's environments as tasks."""
 
 import gc
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,11 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.tasks.behaviors import Statistic
 from brns.tasks.chunked import Chunked
-from brns.tasks.gymnasium.episode import copy_info
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
-from gymnasium.wrappers import OrderEnforcing  # noqa: E402
 
 KEY = jax.random.key(0)
 PLACE = np.zeros(1)
@@ -118,21 +115,6 @@ class Erasing:
             return actions
 
         return act
-
-
-class Rows(list):
-    def __init__(self, rows, width):
-        super().__init__(rows)
-
-
-def test_infos_are_copied_whatever_they_are_made_of():
-    array = np.zeros(2)
-    info = {"rows": Rows([array], 2), "pair": (array, [array]), "version": sys.version_info}
-    copy = copy_info(info)
-    array += 1
-    assert copy["rows"][0].tolist() == copy["pair"][0].tolist() == [0, 0]
-    assert copy["pair"][1][0].tolist() == [0, 0]
-    assert copy["version"] is sys.version_info
 
 
 @pytest.mark.parametrize("vector", [False, True])
@@ -440,13 +422,6 @@ class Unseeded(Corridor):
         return super().reset()[0]
 
 
-class Seeding(Corridor):
-    """Its reset takes a seed, which it gives to a simulator that takes none."""
-
-    def reset(self, *, seed=None, options=None):
-        return Unseeded().reset(seed=seed)
-
-
 class Faulty(Unseeded):
     """What it raises itself is about something else."""
 
@@ -458,8 +433,6 @@ class Faulty(Unseeded):
     ("make", "error", "message"),
     [
         (Unseeded, ValueError, r"must take a seed; reset\(seed=0\): .* old Gym API .* shimmy's"),
-        (lambda: OrderEnforcing(Unseeded()), ValueError, "must take a seed"),
-        (Seeding, ValueError, r"Unseeded\.reset\(\) got an unexpected keyword argument 'seed'"),
         (Faulty, TypeError, "of the user's$"),
     ],
 )

@@ -62,10 +62,9 @@ def copy_info(info: Any) -> Any:
         return info.copy()
     if isinstance(info, dict):
         return {key: copy_info(value) for key, value in info.items()}
-    if isinstance(info, list):
-        return [copy_info(value) for value in info]
-    make = tuple if type(info) is tuple else getattr(info, "_make", None)  # of a named tuple
-    return make(map(copy_info, info)) if make else info
+    if type(info) in (list, tuple):
+        return type(info)(map(copy_info, info))
+    return info
 
 
 def select_info(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
