@@ -98,24 +98,6 @@ def test_iso_line_steps_vary_along_the_line_and_all_around():
     assert abs(np.corrcoef(steps.T)[0, 1]) < 4 / np.sqrt(2 * N)
 
 
-def test_iso_line_alone_keeps_to_the_line_of_two_parents():
-    """Without noise all around, each of three parents steps along a line to
-    one of the two others, equally often."""
-    corners = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
-    keys = jax.random.split(jax.random.key(1), N)
-    step = jax.jit(jax.vmap(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D)))
-    moved = np.asarray(step(keys))
-    first, second = moved[:, 0], moved[:, 1]
-    horizontal = first[:, 1] == 0
-    assert (horizontal | (first[:, 0] == 0)).all()
-    assert binomtest(int(horizontal.sum()), N, 0.5).pvalue > 1e-3
-    assert_allclose(np.std(first[horizontal, 0]), 0.2 * 4, rtol=0.05)
-    on_slope = second[:, 1] != 0
-    assert_allclose((second[on_slope] - [4, 0]) @ [3, 4], 0, atol=1e-5)  # along (-4, 3)
-    alone = corners[:1]
-    assert np.array_equal(mutate(IsoLineDD(0.0, 0.2), jax.random.key(0), alone, BOX_2D), alone)
-
-
 def test_differential_evolution_steps_from_another_parent_by_the_difference_of_two():
     """Of three parents the others of the first are at 100 and 102. Two of them drawn are the same
     half of the time, and then there is no step; else its deviation is F times 2."""

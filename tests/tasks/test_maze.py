@@ -15,7 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import binary_erosion
 
 from brns.tasks.maze import rules as module
-from brns.tasks.maze.map import build_sensor_tables
 from brns.tasks.maze.rules import POLICY, DeceptiveMaze
 
 pytestmark = pytest.mark.usefixtures("users_compiler")
@@ -219,15 +218,3 @@ def test_equal_mazes_share_one_program_and_their_tables(monkeypatch):
         jax.eval_shape(lambda some: DeceptiveMaze(steps=7).trajectory(some), genotypes(11))
     assert len(traces) == 1
     assert DeceptiveMaze().tables.stops is DeceptiveMaze(steps=5).tables.stops
-
-
-@pytest.mark.slow
-def test_a_maze_made_inside_a_traced_function_leaves_usable_tables():
-    def positions(genotypes):
-        maze = DeceptiveMaze(steps=2, bitmap=("." * 41,) * 41, start=(60.0, 60.0, 1.0))
-        return maze.evaluate(genotypes, jax.random.key(0)).descriptor
-
-    made = build_sensor_tables.cache_info().misses
-    jax.eval_shape(positions, genotypes(3))
-    assert build_sensor_tables.cache_info().misses == made + 1
-    assert np.isfinite(positions(genotypes(3))).all()  # no array of the tracing was kept
