@@ -201,7 +201,7 @@ def _call_with_worker_error(what: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (Exception, SystemExit) as error:
-        failed = WorkerError(f"{what} raised {_last_line(error)}\n{_task_traceback(error)}")
+        failed = WorkerError(f"{what} raised {_first_line(error)}\n{_task_traceback(error)}")
     raise failed
 
 
@@ -213,11 +213,9 @@ def _task_traceback(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, trace))
 
 
-def _last_line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """What an error is and says, without its notes."""
-    described = traceback.TracebackException(type(error), error, None)
-    described.__notes__ = []
-    return list(described.format_exception_only())[-1].strip()
+    return traceback.format_exception_only(error)[0].strip()
 
 
 def evaluate_and_time_packed(
@@ -254,7 +252,7 @@ def evaluate_and_time(
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # as text: the task's own might not be picklable
-        failed = EvaluationError(f"{description} raised {_last_line(error)}")
+        failed = EvaluationError(f"{description} raised {_first_line(error)}")
         failed.add_note(f"In the worker:\n{_task_traceback(error)}")
     raise failed
 

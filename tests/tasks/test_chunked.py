@@ -1,7 +1,6 @@
 """Tasks in chunks in this process, or in an executor of one's own."""
 
 import multiprocessing
-import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +10,6 @@ from files import same
 from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 from brns.settings.description import part_to_json
-from brns.tasks import worker
 from brns.tasks.chunked import Chunked
 from brns.tasks.worker import EvaluationError
 
@@ -39,28 +37,6 @@ def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
             assert same(task.evaluate(GENOTYPES, KEY), expected)
         with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*the floor"):
             Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
-
-
-class Moved(HostIdentity):
-    by: np.ndarray = None
-
-    def evaluate(self, genotypes, key):
-        return super().evaluate(genotypes + self.by, key)
-
-
-def test_threads_of_an_executor_load_a_task_once_for_all(monkeypatch):
-    loaded, load = [], worker._load_and_check_task
-
-    def load_slowly(content):
-        time.sleep(0.1)
-        loaded.append(content)
-        return load(content)
-
-    monkeypatch.setattr(worker, "_load_and_check_task", load_slowly)
-    with ThreadPoolExecutor(4) as threads:
-        for by in np.eye(3, 5, dtype=np.float32):
-            Chunked(Moved(by=by), executor=threads).evaluate(GENOTYPES, KEY)
-    assert len(loaded) == 3
 
 
 def test_without_workers_too_and_more_than_may_fail_end_the_run():
@@ -119,15 +95,3 @@ def test_an_executor_that_gives_no_future_of_its_own_for_a_chunk_is_refused(give
 
     with pytest.raises(EvaluationError, match=message):
         Chunked(HostIdentity(), executor=Wrong()).evaluate(GENOTYPES, KEY)
-
-
-class Noted(HostIdentity):
-    def evaluate(self, genotypes, key):
-        error = ValueError("the floor")
-        error.add_note("of the cellar")
-        raise error
-
-
-def test_an_error_is_told_by_what_it_says_and_not_by_its_note():
-    with pytest.raises(EvaluationError, match=r"raised ValueError: the floor\n"):
-        Chunked(Noted(), chunk=None, failures=0.5).evaluate(GENOTYPES, KEY)
