@@ -130,12 +130,10 @@ def pickle_registered_environments() -> list[bytes]:
         return []
     main, pickled = vars(sys.modules["__main__"]), []
     for spec in sys.modules["gymnasium"].registry.values():
-        entry_points = [spec.entry_point, spec.vector_entry_point]
-        entry_points += [each.entry_point for each in spec.additional_wrappers]
-        texts = [text for text in entry_points if isinstance(text, str)]
-        names = [text.partition(":")[2] for text in texts if text.startswith("__main__:")]
+        module, _, name = str(spec.entry_point).partition(":")
         with contextlib.suppress(Exception):  # if a task needs this one, Gymnasium says so
-            pickled.append(pickle_by_value((spec, {name: main[name] for name in names})))
+            named = {name: main[name]} if module == "__main__" else {}
+            pickled.append(pickle_by_value((spec, named)))
     return pickled
 
 
