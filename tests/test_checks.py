@@ -93,21 +93,6 @@ def test_a_task_that_changes_its_genotypes_is_told_to_take_a_copy(tmp_path):
         assert "takes a copy, np.array(genotypes)" in "".join(raised.value.__notes__)
 
 
-def test_individuals_for_whom_a_task_raises_are_named():
-    def stuck(evaluation, genotypes, key):
-        if (genotypes[:, 0] > middle).any():
-            raise RuntimeError("stuck")
-        return evaluation
-
-    first = np.asarray(HostIdentity().genotype_space.uniform(jax.random.split(KEY)[0], 8))[:, 0]
-    middle = np.sort(first)[5]
-    rows = ", ".join(map(str, np.flatnonzero(first > middle)))
-    message = rf"raised RuntimeError\('stuck'\)\. Alone, 2 of 8 .* rows {rows} .*\n.*failures=0\.1"
-    with pytest.raises(ValueError, match=message) as raised:
-        check_task(altered(stuck))
-    assert isinstance(raised.value.__cause__, RuntimeError)
-
-
 def test_a_simulator_with_a_fixed_number_of_worlds_is_checked_with_so_many():
     def in_eight_worlds(evaluation, genotypes, key):
         if len(genotypes) != 8:

@@ -1,8 +1,7 @@
 """The check of a task of your own."""
 
-import contextlib
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +56,7 @@ def check_task(
     genotypes = np.asarray(task.genotype_space.uniform(draw, n))
 
     def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""]) -> Evaluation:
-        with explain_task_errors(task), _explain_which_rows_raise(task, batch, key):
+        with explain_task_errors(task):
             evaluation = task.evaluate(batch, key)
         return as_evaluation(evaluation, len(batch), task)
 
@@ -123,28 +122,6 @@ def _format_evaluation_summary(task: Task, evaluation: Evaluation) -> str:
         f"fitness from {fitness.min():.3g} to {fitness.max():.3g}, "
         f"{np.sum(evaluation.solved)} solved, {failed.sum()} failed"
     )
-
-
-@contextlib.contextmanager
-def _explain_which_rows_raise(
-    task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]
-) -> Generator[None, None, None]:
-    """An error of a task on the host says for whom it raises, if alone some raise and some not."""
-    try:
-        yield
-    except Exception as error:
-        n, rows = len(genotypes), []
-        for row in range(0 if task.traceable else n):
-            try:
-                task.evaluate(genotypes[row : row + 1], key)
-            except Exception:
-                rows.append(row)
-        if not 0 < len(rows) < n:
-            raise
-        raise ValueError(
-            f"{type(task).__name__}.evaluate raised {error!r}. Alone, {len(rows)} of {n} "
-            f"individuals raise: rows {', '.join(map(str, rows))} (from 0)"
-        ) from error
 
 
 def _check_descriptors_and_fitness(name: str, evaluation: Evaluation, box: Box) -> None:
