@@ -302,11 +302,6 @@ class Drawn(Corridor):
         return np.full((2, 2, 3), 10 * self.x, np.uint8)
 
 
-class Undrawn(Drawn):
-    def render(self):
-        raise TypeError("no such type")
-
-
 def test_an_environment_that_draws_films_the_episode_of_an_individual():
     """Its first and every later picture is of what was observed then."""
     genotype = np.array([0.3, 0.1])
@@ -317,9 +312,6 @@ def test_an_environment_that_draws_films_the_episode_of_an_individual():
     assert len(drawn) <= film.most
     with pytest.raises(ValueError, match='render_mode is "rgb_array"'):
         corridor().film(genotype)
-    film = corridor(make_env=Undrawn).film(genotype)
-    with pytest.raises(ValueError, match="render raised TypeError: no such type"):
-        next(iter(film.pictures))
 
 
 class Offset(Corridor):
