@@ -66,8 +66,6 @@ class Faulty(eqx.Module):
                 raise ZeroDivisionError("the floor has no friction")
             if self.fault == "cancels":
                 raise asyncio.CancelledError
-            if self.fault == "mute":
-                raise Mute
             if self.fault == "hangs":
                 time.sleep(3600)
             if self.fault == "nan":
@@ -101,13 +99,6 @@ class Counting:
         self.calls += 1
         self.batches.append(len(genotypes))
         return HostIdentity().evaluate(self.gain * genotypes, key)
-
-
-class Mute(Exception):
-    """An error whose text cannot be made."""
-
-    def __str__(self):
-        raise UnicodeError("no words")
 
 
 class Windy(HostIdentity):

@@ -114,7 +114,6 @@ def test_a_dead_worker_costs_no_result(shared, tmp_path):
     ("fault", "told"),
     [
         ("raises", "raised ZeroDivisionError: the floor"),
-        ("mute", "raised worlds.Mute: "),
         ("wide", r"descriptor of shape \(4, 2\); got \(4, 3\)"),
         ("dies", "ended its process 1 times(.|\n)*-9"),
     ],
