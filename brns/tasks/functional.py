@@ -149,7 +149,7 @@ class JaxEnvironmentTask(eqx.Module):
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
             unknown = jnp.isnan(action).any()  # of which all would act alike
             action = _one_hot_of_each_group(action, num_values) if num_values.size else action
-            state = _check_fields_of_stepped_state(self.env, self.env.step(state, action))
+            state = self.env.step(state, action)
             reward = _as_scalar("a state's reward", state.reward)
             reward = jnp.where(done, 0.0, jnp.where(unknown, jnp.nan, reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
@@ -204,17 +204,6 @@ def _detect_raw_key_and_state_shapes(reset: Callable[[Any], Any]) -> tuple[bool,
         with contextlib.suppress(Exception):
             return True, jax.eval_shape(reset, jax.random.key_data(key))
         raise
-
-
-def _check_fields_of_stepped_state(env: Any, state: Any) -> Any:
-    missing = [name for name in ("obs", "reward", "done") if not hasattr(state, name)]
-    if missing:
-        raise ValueError(
-            f"{type(env).__name__}.step must give a state with obs, reward and done; got "
-            f"{type(state).__name__} without {', '.join(missing)}. jumanji's and gymnax's "
-            "environments are for brns.TimeStepEnv and brns.ParamsEnv"
-        )
-    return state
 
 
 def _as_array(name: str, value: Any) -> Array:

@@ -45,11 +45,6 @@ class Growing(Corridor):
         return super().step(state, action)._replace(obs={"x": state.obs["x"], "old": jnp.zeros(2)})
 
 
-class Older(Corridor):
-    def step(self, state, action):
-        return state.obs, 0.0, False, {}
-
-
 class Wide(Corridor):
     def step(self, state, action):
         return super().step(state, action)._replace(reward=jnp.ones(2))
@@ -127,7 +122,6 @@ class Miscounted(Corridor):
         (Corridor, {}, "whose states have obs, reward and done"),
         (SimpleNamespace(action_size=1, reset=stateless), {}, "obs, reward and done.*Gymnasium"),
         (Miscounted(), {}, r"action_size must be the sum of num_values, .*got 1 and \[3\]"),
-        (Older(), {}, r"Older.step must give a state.*got tuple without obs.*brns.TimeStepEnv"),
         (Growing(), {}, r"Growing\.step.* structure, shapes and types"),
         (Wide(), {}, r"reward must be one number for an episode; got shape \(2,\)"),
         (Corridor(), {"describe": lambda e: np.asarray(e.rewards)}, "success must be JAX code"),
