@@ -147,13 +147,7 @@ class BehaviorRecognition(eqx.Module):
             e = 2 * d if self.embedding is None else self.embedding
             width = 3 * d if self.width is None else self.width
             return Encoder(d, e, width, depth, self.initialisation, key), e
-        weights, e = init_weights_and_count_outputs(self.encoder, d, depth, key)
-        if not all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(weights)):
-            raise ValueError(
-                "an encoder's JAX arrays are its weights and hold floats; make its constants "
-                "NumPy arrays"
-            )
-        return weights, e
+        return init_weights_and_count_outputs(self.encoder, d, depth, key)
 
     def _build_network(self, weights: PyTree, number: int) -> Callable[..., Any]:
         """xi* (number 0) or xi1 (1) with these weights."""

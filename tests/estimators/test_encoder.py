@@ -99,15 +99,9 @@ def test_errors_say_what_an_encoder_must_be():
     def uneven(key, depth):
         return Encoder(2, depth, 4, 1, "he", key)
 
-    class Whole(Own):
-        def __init__(self, key, depth):
-            super().__init__(key, depth)
-            self.constant = jnp.ones(2, jnp.int32)
-
     for encoder, message in [
         (single, r"descriptors \(n, 2\) to outputs \(n, m\)"),
         (uneven, "xi\\* has 3 outputs and xi1 has 5"),
-        (Whole, "make its constants NumPy arrays"),
     ]:
         with pytest.raises(ValueError, match=message):
             eqx.filter_eval_shape(BehaviorRecognition(encoder=encoder).init, SQUARE, KEY)
