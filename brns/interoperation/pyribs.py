@@ -67,20 +67,11 @@ class NoveltyArchive(ArchiveBase):
             `novelty` `(n,)`, and `status` `(n,)`, which is 2, "new", for all.
 
         Raises:
-            ValueError: where solutions or measures have another shape, there are not as many
-                solutions, objectives and measures, or measures are not finite.
+            ValueError: where measures have another shape or are not finite.
         """
         objective = np.zeros(len(measures)) if objective is None else objective
         columns = {"solution": solution, "objective": objective, "measures": measures}
         batch = {name: np.array(values, np.float32) for name, values in columns.items()}
-        width = np.broadcast_shapes(self.solution_dim)
-        lengths = {values.shape[:1] for values in batch.values()}
-        if len(lengths) > 1 or batch["solution"].shape[1:] != width:
-            shapes = ", ".join(f"{name} of {values.shape}" for name, values in batch.items())
-            raise ValueError(
-                "a batch has as many solutions, objectives and measures, and a solution the shape "
-                f"{width}; got {shapes}"
-            )
         measures = batch["measures"]
         novelty = self.novelty.score(measures, population=measures)
         self.novelty.learn(measures, novelty)

@@ -62,14 +62,8 @@ def test_pyribs_schedulers_and_emitters_take_it():
     assert result.stats.num_elites > 2
 
 
-def test_a_batch_of_unequal_columns_is_refused_and_an_empty_one_changes_nothing():
+def test_an_empty_batch_changes_nothing():
     archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=1)
-    with pytest.raises(ValueError, match=r"solution of \(3, 1\), .* measures of \(4, 2\)"):
-        archive.add(np.zeros((3, 1)), None, np.ones((4, 2)))
-    for solution, objective, measures in (((4, 3), 4, (4, 2)), ((1,), (), (2,))):
-        with pytest.raises(ValueError, match=r"a solution the shape \(1,\); got solution of"):
-            archive.add(np.zeros(solution), np.zeros(objective), np.ones(measures))
-    assert archive.novelty.learned == 0
     archive.add(np.zeros((1, 1)), None, np.ones((1, 2)))
     archive.add(np.zeros((0, 1)), None, np.zeros((0, 2)))
     assert archive.sample_elites(3)["measures"].shape == (3, 2)
