@@ -245,11 +245,6 @@ def baked(key, genotypes, box):
     return jnp.clip(genotypes + 1e-3 * next(COUNT), box.low, box.high)
 
 
-def baked_downward(key, genotypes, box):
-    """The same, which the lowest corner of the box does not show."""
-    return jnp.clip(genotypes - 1e-3 * next(COUNT), box.low, box.high)
-
-
 FIVE = Box([-1.0] * 5, [1.0] * 5)
 
 
@@ -258,7 +253,6 @@ MUTATIONS = [
     (lambda key, genes, box: genes.at[-1].set(jnp.nan), "inside the .* gave 1 of 8 outside"),
     (mutates_on_the_host, "must be JAX code that compiles.*; mutates_on_the_host gave Tracer"),
     (baked, "same genotypes and key, compiled anew; baked did not"),
-    (baked_downward, "compiled anew; baked_downward did not"),
     (lambda key, genes, box: genes * host_number(), "for the same genotypes and key;"),
     (brns.UniformResampling, r"must be made: write UniformResampling"),
     (lambda key, genotypes, box: 1j * genotypes, "mutate .* real numbers; got complex"),

@@ -100,7 +100,6 @@ def test_more_may_be_born_at_once_than_there_are_features(regularization):
     [
         (lambda key, depth: lambda points: points / 0, "finite"),
         (lambda key, depth: lambda points: 300 * jnp.cos(points), "at most 10000 x regularization"),
-        (lambda key, depth: lambda points: points[:, 0], r"to outputs \(n, m\)"),
     ],
 )
 def test_encoders_that_do_not_fit(encoder, said):
