@@ -71,18 +71,23 @@ def get_qualified_name(thing: Any) -> str:
 
 def format_source_with_digest(function: types.FunctionType) -> str:
     """A function's source, if there is one, and a digest of what Python compiled."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
     source = get_source_text(function.__code__)
     if source and not source.endswith("\n"):
         source += "\n"
     loader = type(function.__globals__.get("__loader__")).__module__
     if source and loader.startswith("_pytest") and function.__name__ != "<lambda>":
         return source  # pytest compiles something else
-    return f"{source}# Python {version} compiled {digest_code(function.__code__)}\n"
+    return source + format_digest(function)
+
+
+def format_digest(function: types.FunctionType) -> str:
+    """A line with a digest of what Python compiled of a function."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"# Python {version} compiled {digest_code(function.__code__)}\n"
 
 
 def split_source_from_digests(text: str) -> tuple[str, list[str]]:
-    """The source of functions, and the digests that `format_source_with_digest` gave."""
+    """The source of functions, and the digests of `format_digest`."""
     parts = re.split(r"^# (Python \S+ compiled \w{16})\n", text, flags=re.MULTILINE)
     return "".join(parts[::2]), parts[1::2]
 

@@ -23,6 +23,7 @@ from brns.settings.code import (
     find_names,
     find_variables,
     find_words,
+    format_digest,
     format_source_with_digest,
     get_module_prefix,
     get_qualified_name,
@@ -219,7 +220,9 @@ class UserCode:
         """
         if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
             if value.__name__ != name:
-                self.texts[path] = f"{name} = {value.__module__}.{value.__name__}\n"
+                of_user = isinstance(value, types.FunctionType) and is_user_code(value)
+                digest = format_digest(value) if of_user else ""
+                self.texts[path] = f"{name} = {value.__module__}.{value.__name__}\n{digest}"
             return
         is_value = path in self.texts and not is_user_code(type(value))
         if is_value or isinstance(value, logging.Logger) or (path, id(value)) in self._seen:

@@ -215,6 +215,15 @@ def test_names_of_a_notebook_are_looked_for_one_by_one(keep_compiled):
     assert count_process_edits() == edits + 1
 
 
+def test_another_lambda_of_the_same_name_is_an_edit(keep_compiled):
+    use, edits = typed("def use(x):\n    return scaled(x)", scaled=None), []
+    for scaled in (lambda x: x, lambda x: 1 * x, lambda x: 2 * x, lambda y: 2 * y):
+        use.__globals__["scaled"] = scaled
+        discard_compiled_if_edited(read_sources(search(Own(use))))
+        edits.append(count_process_edits())
+    assert [after - edits[0] for after in edits] == [0, 1, 2, 3]
+
+
 class Simulated(Own):
     """A task whose settings change."""
 

@@ -85,7 +85,7 @@ class DeceptiveMaze(eqx.Module):
         self.tables = build_sensor_tables(self.wall_map.tobytes())
 
     def __check_init__(self):
-        x, y, heading = self._resolve_start_and_goal()[0]
+        (x, y, heading), _ = self._resolve_start_and_goal()
         divides = self.steps % (self.positions or 1) == 0
         check_settings_obey_rules(
             self,
@@ -151,9 +151,8 @@ class DeceptiveMaze(eqx.Module):
         # they would take three times as long.
         rows = cpu.pad_to_at_least_16_rows(jnp.asarray(genotypes))
         layers = POLICY.layers(rows)
-        pose = tuple(
-            jnp.full(len(rows), value, jnp.float32) for value in self._resolve_start_and_goal()[0]
-        )
+        start, _ = self._resolve_start_and_goal()
+        pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in start)
         observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
 
         def run_segment(state: tuple[Rows, Rows], tables: Tables, layers: Any):
