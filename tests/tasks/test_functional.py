@@ -91,7 +91,7 @@ def test_seeds_in_lanes_are_single_seeds():
 
 
 @pytest.mark.slow
-def test_an_attribute_that_is_changed_holds_in_the_next_evaluation_by_hand():
+def test_an_attribute_that_is_changed_holds_from_the_next_check_or_run_on():
     class Scaled(Corridor):
         gain = 1.0
 
@@ -102,6 +102,7 @@ def test_an_attribute_that_is_changed_holds_in_the_next_evaluation_by_hand():
     task = JaxEnvironmentTask(env, 1, SPACE, describe=Statistic())
     rows = jnp.zeros((2, task.genotype_space.dimension))
     for env.gain in (1.0, 5.0):
+        check_task(task, n=2, sizes=())
         assert_array_equal(task.evaluate(rows, KEY).fitness, env.gain)
 
 
