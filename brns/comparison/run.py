@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -263,6 +264,7 @@ def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], progress: bool) -> 
             missing.append((job, unknown))
             with explain_folder_errors(job.path.parent):  # before work begins
                 job.path.parent.mkdir(parents=True, exist_ok=True)
+                tempfile.TemporaryFile(dir=job.path.parent).close()
     for job, unknown in show_progress_of(missing, "comparing", len(missing), progress):
         _run_job(job, unknown)
 

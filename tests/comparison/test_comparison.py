@@ -280,6 +280,17 @@ def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_is_compute
         brns.compare("arm", METHODS, out=tmp_path / "file")
 
 
+def test_a_folder_that_takes_no_file_is_refused_before_anything_is_computed(
+    tmp_path, unmeasured, monkeypatch
+):
+    def closed(dir):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", closed)
+    with pytest.raises(RecordError, match="Permission denied"):
+        brns.compare("arm", METHODS, out=tmp_path / "closed")
+
+
 def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, compared):
     assert page.resolve_page_path(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
     (tmp_path / "notes.md").write_text("# My notes")
