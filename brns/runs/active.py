@@ -1,5 +1,6 @@
 """A run in progress: its record, its state and its numbers so far, and how it is saved."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
 import jax
@@ -139,9 +140,12 @@ class ActiveRun:
             if number not in kept and number % self.record.checkpoint_every:
                 self.record.store.remove("states", number)
 
-    def end_session(self, status: metadata.Status, reason: str) -> None:
-        """Write down how the work ended, and by which error."""
+    def end_session(
+        self, status: metadata.Status, reason: str, changed: Sequence[str] = ()
+    ) -> None:
+        """Write down how the work ended, by which error, and which settings evaluations changed."""
         facts = self.record.metadata
+        facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
         session = facts.sessions[-1]
         session.ended, session.status, session.reason = metadata.format_time_now(), status, reason
         metadata.write_metadata(self.record.store, facts)

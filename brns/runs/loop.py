@@ -257,10 +257,13 @@ def iterate_generations(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
+        changed = []
+        if status in ("finished", "saturated", "interrupted"):  # else it may have been by hand
+            changed = [*runs[0].record.find_different_settings(runs[0].search)]
         together = len({run.stored for run in runs}) == 1
         with room, contextlib.ExitStack() as ending:  # all runs end, whatever one of them meets
             for run in runs:
-                ending.callback(run.end_session, status, reason)
+                ending.callback(run.end_session, status, reason, changed)
                 if together:
                     ending.callback(run.remove_temporary_states)
 

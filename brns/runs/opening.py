@@ -3,7 +3,6 @@ code, each once.
 """
 
 import contextlib
-import dataclasses
 import logging
 import shlex
 import warnings
@@ -31,6 +30,7 @@ from brns.search import NoveltySearch, SearchState
 from brns.settings.description import part_to_json
 from brns.settings.differences import format_changed_settings, format_diff
 from brns.settings.edits import diff_code_by_name, discard_compiled_if_edited, format_edits
+from brns.settings.values import is_frozen_dataclass
 from brns.tasks.chunked import unwrap_task
 
 LOG = logging.getLogger("brns")
@@ -238,7 +238,7 @@ def refuse_settings_changed_by_hand(run: ActiveRun) -> Generator[None, None, Non
     that has generations to come.
     """
     task = unwrap_task(run.search.task)
-    can_change = not dataclasses.is_dataclass(task) and run.number < run.total
+    can_change = not is_frozen_dataclass(task) and run.number < run.total
     before = part_to_json(task) if can_change else None
     yield
     if not can_change or before == part_to_json(task):

@@ -30,13 +30,20 @@ def is_value_or_collection(value: Any) -> bool:
     except RecursionError:  # it holds itself
         return False
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
+        return is_frozen_dataclass(value)
     if description.get_attribute_safely(value, "__name__") is not None:
         return False
     if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
         return False
     own = is_user_code(type(value)) and not isinstance(value, enum.Enum)
     return isinstance(value, DATA) or (not own and description.is_stdlib_or_numpy_value(value))
+
+
+def is_frozen_dataclass(thing: Any) -> bool:
+    """Whether it is an object of a dataclass, of which no field changes."""
+    if isinstance(thing, type) or not dataclasses.is_dataclass(thing):
+        return False
+    return isinstance(thing, eqx.Module) or thing.__dataclass_params__.frozen
 
 
 def format_value(name: str, value: Any) -> str:

@@ -163,6 +163,25 @@ def test_an_attribute_that_evaluations_make_or_drop_is_no_setting(tmp_path):
     brns.resume(out, 2, search=search(Lazy()))
 
 
+class Late(Lazy):
+    """A task whose attribute is first changed after the founders."""
+
+    def __init__(self):
+        self.calls, self.found = 0, None
+
+    def evaluate(self, genotypes, key):
+        self.calls += 1
+        self.found = 1.0 if self.calls > 1 else None
+        return brns.Evaluation(genotypes[:, :2])
+
+
+def test_an_attribute_that_evaluations_change_late_is_no_setting(tmp_path):
+    late = make(Late())
+    brns.run(late, 2, out=tmp_path / "run")
+    (record,) = brns.resume(tmp_path / "run", 3, search=late)
+    assert record.last_generation == 3
+
+
 def test_names_hold_no_address():
     """Of what a dictionary has under functions, and of sets of functions, in any order."""
     text = """
