@@ -6,6 +6,7 @@ edited has its old name.
 
 import argparse
 import ast
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -61,9 +62,13 @@ class UserCode:
         self._state: set[str] = set()
         """globals that functions assign"""
         self._seen: dict[Any, Any] = {}
+        self._waiting: collections.deque[tuple[Any, str]] = collections.deque()
+        """what is still to be looked at, and its name"""
         for part in parts:
             self._add_registered_environment(get_attribute_safely(part, "spec"))
             self._add(part)
+        while self._waiting:
+            self._look_at(*self._waiting.popleft())
         for name in self._state & self.texts.keys():
             del self.texts[name]
         self._strip_project_paths()
@@ -76,7 +81,12 @@ class UserCode:
                 self.texts[name] = pattern.sub(self.folders[folder], text)
 
     def _add(self, thing: Any, name: str = "") -> None:
-        """Add the functions that a thing is or holds, and its value if it has a name."""
+        """Add the functions that a thing is or holds, and its value if it has a name. Its turn
+        comes after what was added before, so that deep graphs of objects need no deep stack.
+        """
+        self._waiting.append((thing, name))
+
+    def _look_at(self, thing: Any, name: str) -> None:
         if name and is_value_or_collection(thing):
             self.texts[name] = format_value(name, thing)
             if isinstance(thing, PLAIN):
@@ -125,24 +135,29 @@ class UserCode:
         if not is_user_code(type(thing)):  # a part of brns, which may hold functions
             self._add_all(attributes_of(thing))
             return
-        self.objects.append(thing)
+        if not name or "<" in name:  # else the lines of its name tell its values
+            self.objects.append(thing)
         recorded = {}
         with contextlib.suppress(RecursionError):  # it holds itself
             recorded = {} if name else part_to_json(thing)
         prefix = name or get_qualified_name(type(thing))
         if name:
-            self.texts[name] = f"{name} = {type(thing).__qualname__}\n"
+            line = f"{name} = {type(thing).__qualname__}\n"
+            self.texts[name] = line + self.texts.get(name, "")
         for key, value in attributes_of(thing).items():
             hidden = key.startswith("_") or (isinstance(recorded, dict) and key in recorded)
             self._add(value, "" if hidden else f"{prefix}.{key}")
 
     def _add_callbacks(self, thing: Any) -> None:
-        """Add the functions, and the objects of a user's, that another package's object holds."""
+        """Add the functions, the objects of a user's and Gymnasium's environments that another
+        package's object holds.
+        """
         inner = dict(get_attribute_safely(thing, "__dict__") or {})
-        for part in ("__wrapped__", "__self__", "unwrapped"):  # of JAX, of C, of Gymnasium
+        for part in ("__wrapped__", "__self__"):  # of JAX, of C
             inner[part] = get_attribute_safely(thing, part)
         for value in inner.values():
-            if isinstance(value, Callback) or is_user_code(type(value)):
+            of_user = isinstance(value, Callback) or is_user_code(type(value))
+            if of_user or get_attribute_safely(value, "unwrapped") is not None:
                 self._add(value)
 
     def _add_class(self, kind: type) -> None:
@@ -224,8 +239,9 @@ class UserCode:
                 digest = format_digest(value) if of_user else ""
                 self.texts[path] = f"{name} = {value.__module__}.{value.__name__}\n{digest}"
             return
-        is_value = path in self.texts and not is_user_code(type(value))
-        if is_value or isinstance(value, logging.Logger) or (path, id(value)) in self._seen:
+        if is_value_or_collection(value) or isinstance(value, logging.Logger):
+            return
+        if (path, id(value)) in self._seen:
             return
         self._seen[path, id(value)] = value
         modules = [each for each in list(sys.modules.values()) if is_user_code(each)]

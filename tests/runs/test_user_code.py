@@ -56,6 +56,19 @@ def test_modules_of_one_name_in_two_packages_are_two(tmp_path, monkeypatch):
     assert {"here.config.steps", "there.config.steps"} <= texts.keys()
 
 
+def test_a_graph_of_objects_may_be_deeper_than_pythons_stack():
+    text = """
+class Cell:
+    def __init__(self, others):
+        self.others = others
+chain = Cell([])
+for _ in range(2000):
+    chain = Cell([chain])
+def use(x):
+    return x * len(chain.others)"""
+    assert "chain.others.0" in read_sources(search(Own(typed(text)))).texts
+
+
 def test_things_that_hold_themselves_are_no_hindrance():
     text = """
 class Node:
