@@ -92,6 +92,8 @@ class UserCode:
             if isinstance(thing, PLAIN):
                 self.constants.add(name)
             name = ""
+        elif name and _is_package_function(thing):
+            self.texts[name] = format_value(name, thing)
         if isinstance(thing, str | pathlib.PurePath):
             self._add_data_file(thing)
             self._add_registered_environment(_find_registered_environment(f"{thing}"))
@@ -224,7 +226,7 @@ class UserCode:
                 self.texts[path] = f"{path} has {', '.join(chosen)}\n"
                 self._add_all(chosen, path)
             else:
-                self._add(value, path)
+                self._add(value, "" if _is_package_function(value) else path)
                 self._add_alias_or_assignments(value, space, name, path)
 
     def _add_alias_or_assignments(
@@ -289,6 +291,12 @@ class UserCode:
 def _digest_content(file: pathlib.Path, *_: int) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
+
+
+def _is_package_function(thing: Any) -> bool:
+    """Whether it is a function or class of another package, such as `jnp.tanh`."""
+    named = get_attribute_safely(thing, "__name__") is not None
+    return named and callable(thing) and not is_user_code(thing)
 
 
 def _is_written_by_hand(value: Any) -> bool:

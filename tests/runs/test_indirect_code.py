@@ -30,6 +30,12 @@ def called(x):
 WAYS = {
     "a partial's arguments": "use = functools.partial(np.clip, a_min=0, a_max=GAIN)",
     "a package's function": "use = np.sin if GAIN == 1 else np.cos",
+    "a package's function that a class or an argument holds": """class Arm:
+    turn = np.sin if GAIN == 1 else np.cos
+def scale(x, power=Arm.turn):
+    return power(x)
+def use(x):
+    return scale(x) + Arm.turn(x)""",
     "a list in a closure": """def outer(gains):
     return lambda x: gains[0] * x
 use = outer([GAIN])""",
