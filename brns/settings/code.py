@@ -141,9 +141,9 @@ def _flatten(constants: Collection[Any]) -> Generator[Any, None, None]:
             yield each
 
 
-def find_assignments(module: Mapping[str, Any], name: str) -> list[ast.stmt]:
+def find_assignments(module: Mapping[str, Any], name: str, owner: str = "") -> list[ast.stmt]:
     """The statements of a module, or of a notebook from the last cell that assigns it on, by which
-    a name is assigned, a part of it is, or a method of it is called.
+    a name is assigned, a part of it is, or a method of it is called; in a class `owner` alone.
     """
     cells = module["In"][::-1] if "In" in module else []
     lines = [] if cells else linecache.getlines(module.get("__file__") or "")
@@ -151,6 +151,9 @@ def find_assignments(module: Mapping[str, Any], name: str) -> list[ast.stmt]:
     for text in cells or ["".join(lines)]:
         with contextlib.suppress(SyntaxError):  # of a cell with other than Python in it
             tree = parse_source(text)
+            classes = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef))
+            if owner:
+                tree = next((each for each in classes if each.name == owner), ast.Module([], []))
             steps = _iterate_statements(tree)
             statements[:0] = [each for each in steps if name in _find_roots(each)]
             if name in find_variables(tree, ast.Store):

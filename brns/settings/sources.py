@@ -177,6 +177,11 @@ class UserCode:
                 if inner in fields or (special and not _is_written_by_hand(value)):
                     continue
                 self._add(value, f"{name}.{inner}")
+                if not isinstance(value, types.FunctionType | type | Wrapped):
+                    space = vars(sys.modules.get(each.__module__, types))
+                    self._add_alias_or_assignments(
+                        value, space, inner, f"{name}.{inner}", each.__name__
+                    )
 
     def _add_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
@@ -230,10 +235,10 @@ class UserCode:
                 self._add_alias_or_assignments(value, space, name, path)
 
     def _add_alias_or_assignments(
-        self, value: Any, space: Mapping[str, Any], name: str, path: str
+        self, value: Any, space: Mapping[str, Any], name: str, path: str, owner: str = ""
     ) -> None:
         """Of a package's function add which it is; of a package's object the statements that
-        assign it, and what these read.
+        assign it, in the class `owner` or in modules, and what these read.
         """
         if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
             if value.__name__ != name:
@@ -249,7 +254,7 @@ class UserCode:
         modules = [each for each in list(sys.modules.values()) if is_user_code(each)]
         others = [vars(each) for each in modules if vars(each).get(name) is value]
         for module in (space, *others):
-            for line in find_assignments(module, name):
+            for line in find_assignments(module, name, owner):
                 text = f"{ast.unparse(line)}\n"
                 if text not in self.texts.get(path, ""):  # else of a cell that was run again
                     self.texts[path] = self.texts.get(path, "") + text

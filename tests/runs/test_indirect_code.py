@@ -36,6 +36,11 @@ def scale(x, power=Arm.turn):
     return power(x)
 def use(x):
     return scale(x) + Arm.turn(x)""",
+    "a package's object that a class makes": """class Arm:
+    if True:
+        curve = np.random.RandomState(GAIN)
+def use(x):
+    return Arm.curve.normal() * x""",
     "a list in a closure": """def outer(gains):
     return lambda x: gains[0] * x
 use = outer([GAIN])""",
