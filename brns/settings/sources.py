@@ -37,6 +37,8 @@ DATA_FILE = "file "
 """before the name of a data file"""
 NO_DATA = {"", ".py", ".ipynb", ".png", ".jpg", ".pdf", ".svg", ".gif", ".mp4", ".log"}
 """endings of files that are code, or that code writes"""
+NUMBERS = {bool, int, float, complex, bytes, type(None)}
+"""types of what leads to no code"""
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 Namespace = argparse.Namespace | types.SimpleNamespace
@@ -84,7 +86,8 @@ class UserCode:
         """Add the functions that a thing is or holds, and its value if it has a name. Its turn
         comes after what was added before, so that deep graphs of objects need no deep stack.
         """
-        self._waiting.append((thing, name))
+        if name or type(thing) not in NUMBERS:
+            self._waiting.append((thing, name))
 
     def _look_at(self, thing: Any, name: str) -> None:
         if name and is_value_or_collection(thing):
@@ -177,7 +180,8 @@ class UserCode:
                 if inner in fields or (special and not _is_written_by_hand(value)):
                     continue
                 self._add(value, f"{name}.{inner}")
-                if not isinstance(value, types.FunctionType | type | Wrapped):
+                value = get_attribute_safely(value, "fget") or value
+                if not isinstance(value, type | Wrapped):
                     space = vars(sys.modules.get(each.__module__, types))
                     self._add_alias_or_assignments(
                         value, space, inner, f"{name}.{inner}", each.__name__
@@ -242,9 +246,12 @@ class UserCode:
         """
         if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
             if value.__name__ != name:
-                of_user = isinstance(value, types.FunctionType) and is_user_code(value)
-                digest = format_digest(value) if of_user else ""
-                self.texts[path] = f"{name} = {value.__module__}.{value.__name__}\n{digest}"
+                digest = ""
+                label = f"{value.__module__}.{value.__name__}"
+                if is_user_code(value):  # whose module may be `__main__` too
+                    label = get_qualified_name(value)
+                    digest = "" if isinstance(value, type) else format_digest(value)
+                self.texts[path] = f"{name} = {label}\n{digest}"
             return
         if is_value_or_collection(value) or isinstance(value, logging.Logger):
             return

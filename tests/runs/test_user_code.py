@@ -85,6 +85,19 @@ def use(x):
     assert "use" in "".join(read_sources(search(Own(typed(text)))).texts)
 
 
+def test_a_lambda_in_place_of_a_method_is_an_edit_and_main_is_a_module(tmp_path, monkeypatch):
+    text = "class Arm:\n    def turn(self):\n        return 1.0\ntwice = lambda x: 2 * x\n"
+    text += "def use(x):\n    return twice(x) * Arm().turn()\n"
+    module = loaded(tmp_path, "own", text, monkeypatch)
+    before = read_sources(search(Own(module.use))).texts
+    module.Arm.turn = lambda self: 2.0
+    now = read_sources(search(Own(module.use)))
+    assert "own.Arm.turn" in diff_code_by_name(before, now).keys() & now.texts.keys()
+    assert now.texts["own.twice"].startswith("twice = own.<lambda>")
+    module.twice.__module__ = "__main__"
+    assert not diff_code_by_name(now.texts, read_sources(search(Own(module.use))))
+
+
 def test_the_code_that_runs_counts_not_what_its_file_says_since(tmp_path, monkeypatch):
     """A file that was edited but not imported again is neither an edit, nor the run's code."""
     text = '"""A robot."""\ndef helper(x):\n    return x * 1\ndef use(x):\n    return helper(x)\n'
