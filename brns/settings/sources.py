@@ -31,14 +31,12 @@ from brns.settings.code import (
     is_user_code,
 )
 from brns.settings.description import attributes_of, get_attribute_safely, part_to_json
-from brns.settings.values import PLAIN, format_value, is_value_or_collection
+from brns.settings.values import NUMBERS, PLAIN, format_value, is_value_or_collection
 
 DATA_FILE = "file "
 """before the name of a data file"""
 NO_DATA = {"", ".py", ".ipynb", ".png", ".jpg", ".pdf", ".svg", ".gif", ".mp4", ".log"}
 """endings of files that are code, or that code writes"""
-NUMBERS = {bool, int, float, complex, bytes, type(None)}
-"""types of what leads to no code"""
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 Namespace = argparse.Namespace | types.SimpleNamespace

@@ -14,6 +14,8 @@ from jax.core import Tracer
 from brns.settings import description
 from brns.settings.code import is_user_code
 
+NUMBERS = {bool, int, float, complex, bytes, type(None)}
+"""types of what leads to no code"""
 PLAIN = bool | int | float | complex | str | bytes | None
 DATA = PLAIN | np.ndarray | np.generic | jax.Array | enum.Enum | pathlib.PurePath | range
 LONG = 1000
@@ -22,6 +24,8 @@ LONG = 1000
 
 def is_value_or_collection(value: Any) -> bool:
     """Whether it is a value, or a collection of values."""
+    if type(value) in NUMBERS:
+        return True
     try:
         if isinstance(value, dict):
             value = [*value, *value.values()]
