@@ -1,5 +1,6 @@
 """A part and its settings as JSON, and rebuilt from it."""
 
+import argparse
 import collections
 import contextlib
 import dataclasses
@@ -204,6 +205,8 @@ def _compares_by_value(thing: Any) -> bool:
 def _counts_as_setting_value(thing: Any) -> bool:
     """Whether it is a value, no object such as a simulator, nor a tracer that JAX left in one."""
     if any(each.__name__ == "Tracer" for each in type(thing).__mro__):
+        return False
+    if isinstance(thing, argparse.Namespace):  # of a program: how many generations, too
         return False
     if isinstance(thing, Mapping):
         thing = [*thing.items()]

@@ -64,11 +64,19 @@ class UserCode:
         self._seen: dict[Any, Any] = {}
         self._waiting: collections.deque[tuple[Any, str]] = collections.deque()
         """what is still to be looked at, and its name"""
+        self._words: set[str] = set()
+        """that functions use: attributes, and texts"""
+        self._arguments: dict[str, argparse.Namespace] = {}
+        """of a program, by name, of which count those that functions name"""
         for part in parts:
             self._add_registered_environment(get_attribute_safely(part, "spec"))
             self._add(part)
-        while self._waiting:
-            self._look_at(*self._waiting.popleft())
+        while self._waiting or self._arguments:
+            while self._waiting:
+                self._look_at(*self._waiting.popleft())
+            for name, arguments in dict(self._arguments).items():
+                self._add_names(vars(arguments), self._words, self._words, f"{name}.")
+                del self._arguments[name]
         for name in self._state & self.texts.keys():
             del self.texts[name]
         self._strip_project_paths()
@@ -109,6 +117,8 @@ class UserCode:
             self._add_class(thing)
         elif isinstance(thing, types.MethodType):
             self._add_all({"__func__": thing.__func__, "self": thing.__self__}, name)
+        elif isinstance(thing, argparse.Namespace):
+            self._arguments |= {name: thing} if name else {}
         elif isinstance(thing, Mapping):
             for key, value in list(thing.items()):
                 self._add(value, f"{name}.{key}" if name and isinstance(key, PLAIN) else "")
@@ -204,6 +214,7 @@ class UserCode:
                 self._add(cell.cell_contents, f"{name}.{free}")
         names, prefix = find_names(code), get_module_prefix(module)
         self._state |= {prefix + each for each in names.assigned}
+        self._words |= names.words
         self._add_words(names.words, module)
         self._add_names(module, names.globals, names.words, prefix)
 

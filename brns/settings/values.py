@@ -1,5 +1,6 @@
 """Which objects of a user's program are values, and the line that tells one."""
 
+import argparse
 import dataclasses
 import enum
 import hashlib
@@ -37,7 +38,8 @@ def is_value_or_collection(value: Any) -> bool:
         return is_frozen_dataclass(value)
     if description.get_attribute_safely(value, "__name__") is not None:
         return False
-    if isinstance(value, Tracer):  # left by JAX, which compiled a method that assigns attributes
+    # Tracers are left by JAX, which compiled a method that assigns attributes.
+    if isinstance(value, Tracer | argparse.Namespace):
         return False
     own = is_user_code(type(value)) and not isinstance(value, enum.Enum)
     return isinstance(value, DATA) or (not own and description.is_stdlib_or_numpy_value(value))

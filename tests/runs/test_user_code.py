@@ -17,6 +17,8 @@ from shell import call
 import brns
 from brns.runs.metadata import read_sources
 from brns.settings.code import digest_code
+from brns.settings.description import part_to_json
+from brns.settings.differences import find_differences
 from brns.settings.edits import diff_code_by_name
 from brns.settings.parsing import get_source_text, parse_source
 
@@ -195,6 +197,23 @@ def test_an_object_is_known_by_the_lines_that_assign_it(tmp_path, monkeypatch):
     assert lines(get_ipython=None, steps=iter([2]))  # a name that a script has imported, too
     names = lines(get_ipython=None, In=cells, steps=iter([2]))
     assert names["steps"] == "steps = iter([2])\nsteps.advance()\n"
+
+
+@pytest.mark.parametrize(("argument", "seen"), [("gain", True), ("generations", False)])
+def test_of_a_programs_arguments_that_a_task_keeps_those_count_that_it_reads(argument, seen):
+    class Throw:
+        def __init__(self, args):
+            self.args = args
+
+        def __call__(self, x):
+            return self.args.gain * x
+
+    first, second = (argparse.Namespace(gain=1.0, generations=9) for _ in range(2))
+    setattr(second, argument, 4)
+    one, other = (search(Own(Throw(each))) for each in (first, second))
+    assert not find_differences(part_to_json(one), part_to_json(other))
+    edited = diff_code_by_name(read_sources(one).texts, read_sources(other))
+    assert [name.rpartition(".")[2] for name in edited] == (["gain"] if seen else [])
 
 
 def test_the_level_of_a_log_is_no_code(tmp_path, monkeypatch):
