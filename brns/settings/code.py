@@ -151,8 +151,8 @@ def find_assignments(module: Mapping[str, Any], name: str, owner: str = "") -> l
     for text in cells or ["".join(lines)]:
         with contextlib.suppress(SyntaxError):  # of a cell with other than Python in it
             tree = parse_source(text)
-            classes = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef))
             if owner:
+                classes = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef))
                 tree = next((each for each in classes if each.name == owner), ast.Module([], []))
             steps = _iterate_statements(tree)
             statements[:0] = [each for each in steps if name in _find_roots(each)]

@@ -36,9 +36,12 @@ def is_same_code(was: str, now: str) -> bool:
     """Whether texts of `UserCode` mean the same: by the digests of one version of Python, else by
     the source.
     """
+    if was == now:
+        return True
     (source_was, digests_was), (source, digests) = map(split_source_from_digests, (was, now))
-    same_version = digests and digests[0].split()[:2] == "".join(digests_was[:1]).split()[:2]
-    return digests_was == digests if same_version else source_was == source
+    if digests_was and digests and digests_was[0].split()[1] == digests[0].split()[1]:
+        return digests_was == digests
+    return source_was == source
 
 
 def diff_code_by_name(

@@ -42,6 +42,8 @@ MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 Namespace = argparse.Namespace | types.SimpleNamespace
 Partial = functools.partial | functools.partialmethod
 Wrapped = classmethod | staticmethod | functools.cached_property | property
+DEFINED = type | types.FunctionType | types.BuiltinFunctionType | logging.Logger | Namespace
+"""what is told without the statements that assign it"""
 Callback = types.FunctionType | types.MethodType | functools.partial
 
 
@@ -66,17 +68,19 @@ class UserCode:
         """what is still to be looked at, and its name"""
         self._words: set[str] = set()
         """that functions use: attributes, and texts"""
-        self._arguments: dict[str, argparse.Namespace] = {}
-        """of a program, by name, of which count those that functions name"""
+        self._namespaces: dict[str, Namespace] = {}
+        """by name, of which count what functions name"""
         for part in parts:
             self._add_registered_environment(get_attribute_safely(part, "spec"))
             self._add(part)
-        while self._waiting or self._arguments:
-            while self._waiting:
-                self._look_at(*self._waiting.popleft())
-            for name, arguments in dict(self._arguments).items():
-                self._add_names(vars(arguments), self._words, self._words, f"{name}.")
-                del self._arguments[name]
+        before = None
+        while self._waiting:
+            self._look_at(*self._waiting.popleft())
+            sizes = len(self._namespaces), len(self._words)
+            if not self._waiting and sizes != before:  # there may be more in namespaces
+                before = sizes
+                for name, space in list(self._namespaces.items()):
+                    self._add_names(vars(space), self._words, self._words, f"{name}.")
         for name in self._state & self.texts.keys():
             del self.texts[name]
         self._strip_project_paths()
@@ -101,8 +105,8 @@ class UserCode:
             if isinstance(thing, PLAIN):
                 self.constants.add(name)
             name = ""
-        elif name and _is_package_function(thing):
-            self.texts[name] = format_value(name, thing)
+        elif name and (line := _format_alias(name, thing)) not in self.texts.get(name, ""):
+            self.texts[name] = line + self.texts.get(name, "")
         if isinstance(thing, str | pathlib.PurePath):
             self._add_data_file(thing)
             self._add_registered_environment(_find_registered_environment(f"{thing}"))
@@ -117,8 +121,8 @@ class UserCode:
             self._add_class(thing)
         elif isinstance(thing, types.MethodType):
             self._add_all({"__func__": thing.__func__, "self": thing.__self__}, name)
-        elif isinstance(thing, argparse.Namespace):
-            self._arguments |= {name: thing} if name else {}
+        elif isinstance(thing, Namespace):
+            self._namespaces |= {name: thing} if name else {}
         elif isinstance(thing, Mapping):
             for key, value in list(thing.items()):
                 self._add(value, f"{name}.{key}" if name and isinstance(key, PLAIN) else "")
@@ -132,7 +136,7 @@ class UserCode:
             self._add_all({"func": thing.func, **arguments, **thing.keywords}, name)
         elif isinstance(thing, Wrapped):
             for part in ("func", "fget", "fset", "fdel", "__func__"):
-                self._add(get_attribute_safely(thing, part))
+                self._add(get_attribute_safely(thing, part), name)
         elif is_user_code(type(thing)) or dataclasses.is_dataclass(thing):
             self._add_object(thing, name)
         elif not isinstance(thing, types.ModuleType):
@@ -188,12 +192,9 @@ class UserCode:
                 if inner in fields or (special and not _is_written_by_hand(value)):
                     continue
                 self._add(value, f"{name}.{inner}")
-                value = get_attribute_safely(value, "fget") or value
-                if not isinstance(value, type | Wrapped):
+                if not isinstance(value, Wrapped):
                     space = vars(sys.modules.get(each.__module__, types))
-                    self._add_alias_or_assignments(
-                        value, space, inner, f"{name}.{inner}", each.__name__
-                    )
+                    self._add_assignments(value, space, inner, f"{name}.{inner}", each.__name__)
 
     def _add_function(self, function: types.FunctionType) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
@@ -221,8 +222,8 @@ class UserCode:
     def _add_names(
         self, space: Mapping[str, Any], names: Collection[str], words: Collection[str], prefix: str
     ) -> None:
-        """Add what has these names in a module or namespace; of a module, a namespace or a
-        dictionary among them what the words name.
+        """Add what has these names in a module or namespace; of a module or a dictionary among them
+        what the words name.
         """
         if file := space.get("__file__"):
             parents = map(str, pathlib.Path(file).parents)
@@ -233,36 +234,25 @@ class UserCode:
             if isinstance(value, types.ModuleType) and not is_user_code(value):
                 if value.__name__ != name:
                     self.texts[path] = f"{name} = {value.__name__}\n"
-            elif isinstance(value, types.ModuleType | Namespace):
-                module = isinstance(value, types.ModuleType)
+            elif isinstance(value, types.ModuleType):
                 if (id(value), id(words)) not in self._seen:
                     self._seen[id(value), id(words)] = words
-                    below = get_module_prefix(inner) if module else f"{path}."
-                    self._add_names(inner, words, words, below)
+                    self._add_names(inner, words, words, get_module_prefix(inner))
             elif isinstance(value, dict) and not inner.keys().isdisjoint(words):
                 chosen = {key: inner[key] for key in sorted(inner.keys() & words)}
                 self.texts[path] = f"{path} has {', '.join(chosen)}\n"
                 self._add_all(chosen, path)
             else:
-                self._add(value, "" if _is_package_function(value) else path)
-                self._add_alias_or_assignments(value, space, name, path)
+                self._add(value, path)
+                self._add_assignments(value, space, name, path)
 
-    def _add_alias_or_assignments(
+    def _add_assignments(
         self, value: Any, space: Mapping[str, Any], name: str, path: str, owner: str = ""
     ) -> None:
-        """Of a package's function add which it is; of a package's object the statements that
-        assign it, in the class `owner` or in modules, and what these read.
+        """Of an object add the statements that assign it, in the class `owner` or in modules, and
+        what these read.
         """
-        if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
-            if value.__name__ != name:
-                digest = ""
-                label = f"{value.__module__}.{value.__name__}"
-                if is_user_code(value):  # whose module may be `__main__` too
-                    label = get_qualified_name(value)
-                    digest = "" if isinstance(value, type) else format_digest(value)
-                self.texts[path] = f"{name} = {label}\n{digest}"
-            return
-        if is_value_or_collection(value) or isinstance(value, logging.Logger):
+        if isinstance(value, DEFINED) or is_value_or_collection(value):
             return
         if (path, id(value)) in self._seen:
             return
@@ -291,12 +281,13 @@ class UserCode:
         if entry is None:
             return
         name = f"registered {spec.id}"
-        self.texts[name] = f"{name}: {entry if isinstance(entry, str) else entry.__qualname__}\n"
+        which = entry if isinstance(entry, str) else get_attribute_safely(entry, "__qualname__")
+        self.texts[name] = f"{name}: {which}\n"
         self._add_all({"kwargs": spec.kwargs, "max_episode_steps": spec.max_episode_steps}, name)
         if isinstance(entry, str):
             module, _, inner = entry.partition(":")
             entry = getattr(sys.modules.get(module), inner, None)
-        self._add(entry)
+        self._add(entry, f"{name}.entry_point")
 
     def _add_data_file(self, name: str | pathlib.PurePath, folder: Any = "") -> None:
         """Add the data file that there is under a name, here or in a folder, by what it holds."""
@@ -314,10 +305,15 @@ def _digest_content(file: pathlib.Path, *_: int) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
 
 
-def _is_package_function(thing: Any) -> bool:
-    """Whether it is a function or class of another package, such as `jnp.tanh`."""
-    named = get_attribute_safely(thing, "__name__") is not None
-    return named and callable(thing) and not is_user_code(thing)
+def _format_alias(name: str, thing: Any) -> str:
+    """A line that tells which function or class has another one's name; else nothing."""
+    called, alias = get_attribute_safely(thing, "__name__"), name.rpartition(".")[2]
+    if not isinstance(called, str) or not callable(thing) or called == alias:
+        return ""
+    if not is_user_code(thing):
+        return f"{alias} = {thing.__module__}.{called}\n"
+    digest = format_digest(thing) if isinstance(thing, types.FunctionType) else ""
+    return f"{alias} = {get_qualified_name(thing)}\n{digest}"  # its module may be `__main__` too
 
 
 def _is_written_by_hand(value: Any) -> bool:

@@ -5,6 +5,7 @@ import dataclasses
 import enum
 import hashlib
 import pathlib
+import types
 from typing import Any
 
 import equinox as eqx
@@ -39,7 +40,7 @@ def is_value_or_collection(value: Any) -> bool:
     if description.get_attribute_safely(value, "__name__") is not None:
         return False
     # Tracers are left by JAX, which compiled a method that assigns attributes.
-    if isinstance(value, Tracer | argparse.Namespace):
+    if isinstance(value, Tracer | argparse.Namespace | types.SimpleNamespace):
         return False
     own = is_user_code(type(value)) and not isinstance(value, enum.Enum)
     return isinstance(value, DATA) or (not own and description.is_stdlib_or_numpy_value(value))

@@ -145,6 +145,15 @@ def scale(x, out):
 return scale(x, **CONFIG)""",
     "the arguments of a program as a dictionary": """arguments = argparse.Namespace(gain=GAIN)
 return vars(arguments)["gain"] * x""",
+    "a registered environment that a partial makes": """class Env(gymnasium.Env):
+    pass
+gymnasium.register("Edited-v0", entry_point=functools.partial(Env, GAIN))
+use = None""",
+    "a namespace that names another function": """def deep(x):
+    return held.gain * x
+held = types.SimpleNamespace(go=deep, gain=GAIN)
+def use(x):
+    return held.go(x)""",
     "its arguments": """class Env(gymnasium.Env):
     pass
 gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
