@@ -60,9 +60,10 @@ def fit_frame_to_founders_once(frame: Frame, population: Population) -> Frame:
     near = founds & jnp.all(jnp.abs(from_box) <= FAR, axis=1)
     counts = jnp.where(2 * jnp.sum(near) > jnp.sum(founds), near, founds)[:, None]
     number = jnp.maximum(jnp.sum(counts), 1)
-    center = _sum_rows(jnp.where(counts, population.descriptor, 0.0)) / number
+    center = _round(_sum_rows(jnp.where(counts, population.descriptor, 0.0)) / number)
     away = jnp.where(counts, (population.descriptor - center) / half, 0.0)
-    scale = jnp.maximum(3 * jnp.sqrt(jnp.sum(_sum_rows(away**2)) / away.shape[1] / number), LEAST)
+    variance = _sum_rows(_sum_rows(_round(away**2))) / away.shape[1] / number
+    scale = jnp.maximum(3 * jnp.sqrt(variance), LEAST)
     wide, directions = jnp.maximum(NARROW / scale, 1.0), _compute_participation_ratio(away, counts)
     from_founders = Frame(frame.space, center, scale, wide, directions, jnp.ones((), bool))
     return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, from_founders)
@@ -81,13 +82,19 @@ def _compute_participation_ratio(
     gram = jnp.matmul(sample, sample.T, precision="highest")
     inverse = jnp.sum(gram**2) / jnp.maximum(jnp.trace(gram) ** 2, 1e-30)
     chance = 1 / jnp.maximum(jnp.sum(counts[:SAMPLE]), 1)
-    return jnp.where(inverse > 0, 1 / jnp.maximum(inverse - chance, 1e-3), 0.0)
+    ratio = jnp.where(inverse > 0, 1 / jnp.maximum(inverse - chance, 1e-3), 0.0)
+    return _round(ratio, mantissa_bits=8)  # the others depend on the order in which it is summed
 
 
-def _sum_rows(rows: Float[Array, "n d"]) -> Float[Array, " d"]:
+def _round(numbers: Float[Array, "*n"], mantissa_bits: int = 22) -> Float[Array, "*n"]:
+    """Rounded now: else a product may be added before it is rounded, in one program or another."""
+    return jax.lax.reduce_precision(numbers, exponent_bits=8, mantissa_bits=mantissa_bits)
+
+
+def _sum_rows(rows: Float[Array, "n ..."]) -> Float[Array, "..."]:
     """Rows summed pair by pair: further zeros, such as offspring beside founders, change no bit."""
     missing = (1 << max(len(rows) - 1, 0).bit_length()) - len(rows)
-    sums = jax.lax.optimization_barrier(jnp.pad(rows, ((0, missing), (0, 0))))
+    sums = jnp.pad(rows, [(0, missing)] + [(0, 0)] * (rows.ndim - 1))
     while len(sums) > 1:
         sums = sums[::2] + sums[1::2]
     return sums[0]

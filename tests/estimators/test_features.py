@@ -106,13 +106,14 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
 
 
 @pytest.mark.parametrize(
-    "founders", [5, *(pytest.param(number, marks=pytest.mark.slow) for number in (100, 500))]
+    ("founders", "d"),
+    [(5, 3), (8, 32), *(pytest.param(n, 3, marks=pytest.mark.slow) for n in (100, 500))],
 )
-def test_founders_have_one_frame_alone_and_beside_offspring(founders):
+def test_founders_have_one_frame_alone_and_beside_offspring(founders, d):
     """To the bit: a novelty that never rises would from generation 0 to 1."""
-    fit, frame = jax.jit(fit_frame_to_founders_once), frame_from_box(Box([-1.0] * 3, [1.0] * 3))
+    fit, frame = jax.jit(fit_frame_to_founders_once), frame_from_box(Box([-1.0] * d, [1.0] * d))
     for seed in range(20):
-        rows = np.random.default_rng(seed).uniform(-0.7, 0.9, (founders + 37, 3))
+        rows = np.random.default_rng(seed).uniform(-0.7, 0.9, (founders + 37, d))
         union = Population.from_descriptors(rows)
         union = union._replace(born=jnp.arange(len(rows)) // founders)
         alone = jax.tree.map(lambda leaf: leaf[:founders], union)
