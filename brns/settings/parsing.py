@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import textwrap
 import threading
+import tokenize
 from typing import Any
 
 _LOCK = threading.Lock()
@@ -20,6 +21,6 @@ def parse_source(text: str) -> ast.Module:
 
 def get_source_text(thing: Any) -> str:
     """The source of a function's code or of a class; empty where there is none."""
-    with contextlib.suppress(OSError, TypeError, IndentationError, SyntaxError), _LOCK:
+    with contextlib.suppress(OSError, TypeError, SyntaxError, tokenize.TokenError), _LOCK:
         return textwrap.dedent(inspect.getsource(thing))  # which parses the file of a class
     return ""
