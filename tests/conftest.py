@@ -22,9 +22,8 @@ jaxtyping.install_import_hook(checked, "beartype.beartype").__enter__()
 
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
-if os.environ[FEW] == "1":  # a sixth and a tenth of the time of compiling
-    flags = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-    os.environ.setdefault("XLA_FLAGS", flags)
+if os.environ[FEW] == "1":  # a tenth of the time of compiling
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1")
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # programs need not say where from
 
 gc.set_threshold(50_000, 20, 100)  # Python's garbage is a fifth of the time of tracing programs

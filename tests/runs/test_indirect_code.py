@@ -233,7 +233,7 @@ def make(gain):
     return Robot(gain=gain)""",
     "arrays of a package's object": """import scipy.interpolate
 def make(gain):
-    return scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], [0.0, gain, 1.0])""",
+    return scipy.interpolate.RegularGridInterpolator([[0.0, 1.0, 2.0]], [0.0, gain, 1.0])""",
     "which of several classes an attribute has": """class Flat:
     pass
 class Hills:
