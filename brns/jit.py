@@ -57,6 +57,7 @@ def deterministic_jit(function: Callable) -> Callable:
         if jax.config.jax_disable_jit:  # ty: ignore[missing-attribute]
             arguments = jax.tree.map(_to_device, arguments)
         # Within another program it is a part of that one, which has options of its own.
-        return (part if is_traced(arguments) else jit_with_options_once())(*arguments)
+        with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+            return (part if is_traced(arguments) else jit_with_options_once())(*arguments)
 
     return call

@@ -144,3 +144,18 @@ def test_a_search_runs_without_compiling():
         after, _ = search.step(state, KEY)
     expected, _ = search.step(state, KEY)
     np.testing.assert_array_equal(after.estimator.visits, expected.estimator.visits)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("jax_numpy_rank_promotion", "raise"), ("jax_numpy_dtype_promotion", "strict")],
+)
+def test_a_project_may_forbid_promotion_in_its_own_code(name, value):
+    estimator = brns.VisitCounts(grids=2, rows=4)
+    search = brns.NoveltySearch(HostIdentity(), estimator, **SIZES)
+    with configured(name, value):
+        novelty = brns.Novelty(estimator, brns.Box([0.0, 0.0], [1.0, 1.0]))
+        novelty.learn([[0.5, 0.5]] * 3)
+        assert novelty.score([[0.5, 0.5]]) == 0.25  # three visits in every grid
+        after, _ = search.step(search.init(KEY), KEY)
+    assert after.estimator.seen == 12
