@@ -137,3 +137,11 @@ def test_arrays_that_a_caller_changes_later_change_nothing():
     """JAX copies some a little later."""
     rows = np.full((20, 5), 0.25, np.float32)
     assert not np.shares_memory(as_array_and_check_real("rows", rows, ""), rows)
+
+
+def test_numbers_beyond_float32_become_zero_and_infinite_though_numpy_shall_raise_at_them():
+    with np.errstate(all="raise"):
+        evaluation = Evaluation(np.full((2, 2), 1e-60), np.array([1e-60, 1e60]))
+        descriptor, fitness, *_ = as_evaluation(evaluation, 2, HostIdentity())
+    assert not descriptor.any()
+    assert fitness.tolist() == [0, np.inf]

@@ -36,7 +36,8 @@ def as_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
                 f"{must} {name} as bools, as in distance < 40; got {columns[name].dtype}"
             )
     for name in ("descriptor", "fitness"):
-        columns[name] = jnp.asarray(columns[name], jnp.float32)
+        with np.errstate(over="ignore", under="ignore"):  # they become infinite, and 0
+            columns[name] = jnp.asarray(columns[name], jnp.float32)
     return Evaluation(**{name: jnp.asarray(column) for name, column in columns.items()})
 
 

@@ -219,7 +219,7 @@ class Novelty:
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_not_forked("a brns.Novelty")
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             rows = np.asarray(numbers, np.float32)
         if rows.shape == (0,):
             rows = rows.reshape(0, self.space.dimension)

@@ -145,6 +145,13 @@ def test_nobody_is_scored_and_learned_without_a_change():
     assert novelty.score([[0.0, 0.0]], population=nobody) == 1
 
 
+def test_what_is_too_small_for_float32_is_zero_though_numpy_shall_raise_at_it():
+    novelty = Novelty(COUNTS, SPACE)
+    with np.errstate(all="raise"):
+        novelty.learn([[0.5, 1e-60]])
+        assert novelty.score([[0.5, -1e-60]]) == novelty.score([[0.5, 0.0]])
+
+
 def test_what_are_no_descriptors_and_no_novelty_is_refused():
     novelty = Novelty(COUNTS, SPACE)
     for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
