@@ -76,7 +76,8 @@ def ignore_side_effects(before: Mapping[str, str], now: UserCode) -> None:
     """From now on what evaluations changed since the texts were `before`, and since objects were
     used last, is no edit in this process.
     """
-    CHANGED_CODE.update(diff_code_by_name(before, now))
+    written = {name for name in now.texts.keys() - before.keys() if name.startswith(DATA_FILE)}
+    CHANGED_CODE.update(diff_code_by_name(before, now), written)
     for thing in now.objects:
         if changed := _remember_settings_and_find_changed(thing):
             CHANGED_SETTINGS.setdefault(type(thing), set()).update(changed)

@@ -9,6 +9,7 @@ from searches import search as make
 import brns
 from brns import RecordError
 from brns.runs.metadata import read_sources
+from brns.settings import edits
 from brns.settings.edits import diff_code_by_name
 
 search = partial(make, estimator=brns.PopulationKNN(k=2))
@@ -120,6 +121,19 @@ def test_what_evaluations_change_is_no_code_however_it_is_changed(tmp_path, keep
     edited = made(COUNTERS.replace("self.steps, self.mass = 0, ", "self.steps, self.mass = 0, 3"))
     with pytest.raises(RecordError, match=r"-robot.mass = .*\n *\+robot.mass = 3"):
         brns.resume(out, 4, search=edited)
+
+
+def test_a_file_that_a_task_writes_is_no_edit_of_a_fork_either(tmp_path, monkeypatch):
+    """It is not there when the run begins, and has another line after each evaluation."""
+    monkeypatch.chdir(tmp_path)
+    writes = "def use(x):\n    print(len(x), file=open('trace.csv', 'a'))\n    return x"
+    mine = search(Own(typed(writes)))
+    (record,) = brns.run(mine, 1, out="run")
+    monkeypatch.setattr(edits, "CHANGED_CODE", set())  # as in another process
+    assert brns.fork(record, 1, mine, out="fork", generations=2).metadata.forked.changed == {}
+    for generations in (2, 3):
+        (forked,) = brns.resume("fork", generations, search=mine)
+    assert forked.metadata.changing == ["file trace.csv"]
 
 
 @pytest.mark.slow
