@@ -20,8 +20,12 @@ def use_float32() -> Generator[None, None, None]:
     """Meanwhile code compiles in float32, also with `jax_enable_x64`, with products in full, and
     arrays of unequal rank and type may meet, whatever JAX was told of them.
     """
-    promotion = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")
-    with jax.default_matmul_precision("highest"), jax.enable_x64(False), promotion[0], promotion[1]:
+    with (
+        jax.default_matmul_precision("highest"),
+        jax.enable_x64(False),
+        jax.numpy_rank_promotion("allow"),
+        jax.numpy_dtype_promotion("standard"),
+    ):
         yield
 
 
