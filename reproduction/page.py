@@ -49,7 +49,7 @@ CAPTIONS = {
 OF_COSTS = {
     "by-dimension": "Figure 6: cost against the descriptor's dimension",
     "by-entries": "Cost against the archive's size",
-    "crossover": "From which archive size on a method without one is the cheaper",
+    "crossover": "The archive size from which on a method without an archive is cheaper",
     "over-time": "Cost and memory over a long search, d = 32, 25 + 25 individuals, 10 entries a "
     "generation",
 }
@@ -61,22 +61,20 @@ MEANINGS = "\n".join(
 """of numbers whose titles do not say what they are; `brns show --all` has the others'"""
 
 INTRODUCTION = """\
-This page is written by `python -m reproduction`; nothing on it was typed in by hand. *The paper* \
-is Salehi, Coninx & Doncieux, GECCO 2021 \
-([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are means ± one \
-standard deviation over seeds (over n − 1). *BR-NS, default* has inputs scaled to [-1, 1], uniform \
-initial weights, hidden layers of 64 and 32 outputs; *visit counts* are the library's default \
-novelty. Figures call methods as the command line does: *paper*, *recognition*, *exact*, \
-*counts*, *archive*; the ant's pictures of runs that were not kept (behaviors, archive, Q) show \
-older names and colours. The novelty of random search is computed by an archive of 6000, which \
-does not influence selection.
+`python -m reproduction` writes this page from stored results. *The paper* is Salehi, Coninx & \
+Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). \
+Numbers are means ± one standard deviation over seeds (over n − 1). *BR-NS, default* has inputs \
+scaled to [-1, 1], uniform initial weights, hidden layers of 64 and 32 outputs; *visit counts* are \
+the library's default novelty. Figures name methods as the command line does: *paper*, \
+*recognition*, *exact*, *counts*, *archive*. The ant's pictures of runs that were not kept \
+(behaviors, archive, Q) show older names and colours. An archive of 6000 computes the novelty of \
+random search; it does not influence selection.
 
 `python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the \
-paper's numbers of seeds and generations; a command that was stopped goes on when it is given \
-again. Methods are compared seed by seed by Wilcoxon's signed ranks, two-sided and exact; a number \
-is compared with a limit, or with its value at the beginning, by a sign test. The p of a claim is \
-the largest of its comparisons'; Holm's method corrects the claims of a table together. The \
-verdicts:
+paper's numbers of seeds and generations. If you stop the command, give it again and it goes on. \
+Methods are compared seed by seed by Wilcoxon's signed ranks, two-sided and exact. A sign test \
+compares a number with a limit, or with its value at the beginning. The p of a claim is the \
+largest of its comparisons'; Holm's method corrects the claims of a table together. The verdicts:
 
 - *holds*: p < 0.05, and all comparisons are as claimed; or a claim that is counted, not tested, \
 is true of enough seeds or sizes.
@@ -85,11 +83,12 @@ is true of some seeds or sizes.
 - *mixed*: p < 0.05; some comparisons are as claimed, and the others are the opposite.
 - *the opposite is confirmed*: p < 0.05, and all comparisons are the opposite.
 - *not confirmed*: p is larger; some comparisons are as claimed.
-- *does not hold*: p is larger, and none is; or too few seeds or sizes of a claim that is counted.
+- *does not hold*: p is larger, and no comparison is as claimed; or a claim that is counted is \
+true of too few seeds or sizes.
 - *not tested (n = ...)*: so few seeds could confirm nothing.
 
-The effect beside a verdict is the share of seeds in which it is as claimed: the least of the \
-comparisons', or the least to the largest where they point both ways. 0.5 is no difference."""
+The effect beside a verdict is the share of seeds in which a comparison is as claimed: the least \
+of all comparisons, or the least to the largest if they point both ways. 0.5 is no difference."""
 
 
 def check_has_results(out: Path) -> None:
@@ -195,7 +194,7 @@ def _format_own_methods(
         if name in results["methods"]:
             blocks += [
                 f"### {words}, judged by the same rows",
-                "Where a row says BR-NS, it is about this method.",
+                "In these rows BR-NS stands for this method.",
                 _format_claims_table(claims_of(results, name)),
             ]
     return blocks
@@ -231,10 +230,10 @@ def _format_ablation_part(out: Path, results: Mapping[str, Any]) -> list[str]:
     blocks = [
         "## What each reading and each change does (maze)",
         _format_provenance(results),
-        "Each variant changes the settings named and nothing else: of BR-NS with the paper's "
-        "settings, or of the archive. Times are generations, means over the seeds that got there. "
-        "Coverage is of everything evaluated. The root of a squared novelty orders individuals "
-        "alike, so that the search is the same: only η and κ differ.",
+        "Each variant changes only the named settings of BR-NS with the paper's settings, or of "
+        "the archive. Times are generations, means over the seeds that got there. Coverage is of "
+        "all evaluated individuals. The root of a squared novelty orders individuals alike, so "
+        "the search is the same: only η and κ differ.",
     ]
     for group, lines in tables.items():
         blocks += [f"### {group[0].upper()}{group[1:]}", format_table(lines)]
@@ -264,7 +263,7 @@ def _format_timing_part(out: Path, results: Mapping[str, Any]) -> list[str]:
     return [
         "## What novelty costs (table I, figure 6)",
         _format_timing_provenance(results, out / "timing"),
-        "One generation of novelty: all individuals scored, and what was seen taken in. CPU time "
+        "One generation of novelty: scoring all individuals and learning the new ones. CPU time "
         "on one core, one thread, warm, medians over repeats in which the methods take turns.",
         _format_claims_table(judge_cost_claims(costs)),
         "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
@@ -311,7 +310,7 @@ def _format_timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
             made = provenance.format_provenance(session)
             lines.append(
                 f"- {count} rows: {_format_command(session['command'])}. {made} The "
-                f"machine's load (processes that run, mean of a minute) was {before:.2f} before "
-                f"the timing and {after:.2f} at its end, of which the timing itself is 1."
+                f"machine's load (running processes, mean of a minute) was {before:.2f} before "
+                f"the timing and {after:.2f} at its end; the timing itself is 1 of them."
             )
     return "\n".join(lines)
