@@ -59,32 +59,32 @@ def format_page(comparison: Comparison, folder: str) -> str:
         HEADING,
         f"{comparison}",
         f"![Coverage over evaluations, a panel a world]({folder}/comparison.png)",
-        "Coverage is the share of the reachable cells that anything evaluated lies in. *Better* "
-        "and *worse* are differences that a test confirms: Wilcoxon's signed ranks of methods "
-        "that share their seeds, two-sided, exact, p < 0.05 after Holm's correction over all "
-        "methods and worlds at that point of the run. Intervals are a bootstrap's. Worlds that "
-        "repeat another one in a larger box are left out of the table above: to a novelty that "
-        "does not see the box they are the same runs. All numbers are in "
+        "Coverage is the share of the reachable cells in which any evaluated individual lies. "
+        "*Better* and *worse* are differences that a test confirms: Wilcoxon's signed ranks of "
+        "methods that share their seeds, two-sided, exact, p < 0.05 after Holm's correction over "
+        "all methods and worlds at that point of the run. Intervals are from a bootstrap. The "
+        "table above leaves out worlds that repeat another one in a larger box: for an estimator "
+        "that ignores the box, both are the same runs. All numbers are in "
         f"[runs.csv]({folder}/runs.csv).",
         "## Worlds",
-        f"The share of what {reference} covers, ± the standard deviation over seeds, and in "
-        "parentheses the share of seeds in which the method covers more, ties half. **Bold**: "
-        "confirmed better; *italic*: confirmed worse.",
+        f"Coverage divided by that of {reference}, ± the standard deviation over seeds, and in "
+        "parentheses the share of seeds in which the method covers more; ties count half. "
+        "**Bold**: confirmed better; *italic*: confirmed worse.",
         *(_format_share_of_reference_table(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
-        "η, and κ as a share: of the later generations, those in which what was visited became "
-        f"novel again by 1 % of what it was (over {KEPT} generations of each run or more, or "
-        "all of fewer): the largest over seeds."
+        "The largest over seeds of η, and of κ as the share of later generations in which a "
+        "population became novel again by more than 1 % of its first novelty. They are over "
+        f"{KEPT} generations of each run or more, or all of fewer."
         + (" pyribs' methods have none." if unknown else ""),
         _format_table_by_world(comparison, _format_worst_cycling_cell),
         "## First solution",
-        "Seeds that solved it, and the median generation of the first solution over those.",
+        "The number of seeds that solved it, and the median generation of their first solution.",
         _format_table_by_world(comparison, _format_solved_cell),
         "## Cost",
-        "Milliseconds of wall time for one generation of one seed, its evaluation included. The "
-        "machine may have had other work: a rough measure, by which only methods of one commit "
-        "(below) and one row are compared. Left out are the first generation and those after which "
-        f"η was computed, which are all in runs of fewer than {2 * KEPT}.",
+        "Milliseconds of wall time for one generation of one seed, its evaluation included. This "
+        "is rough, since the machine may have had other work: compare only methods of one commit "
+        "(below) and one row. Left out are the first generation and those after which η was "
+        f"computed, which are all in runs of fewer than {2 * KEPT}.",
         _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds.mean())),
         "## What was compared",
         _format_world_table(comparison),

@@ -158,7 +158,7 @@ def _name_makers(
 def _describe_mutations(jobs: Sequence[Job], mutations: Mapping[str, Mutation]) -> str:
     """The operators of all methods in words; of several the methods' names say which."""
     if any(mutations):
-        return "each method with the operator that its name says"
+        return "the name of a method names its operator"
     classes = dict.fromkeys(type(job.search.mutate).__name__ for job in jobs if job.peer is None)
     names = [CLASSES[name].name if name in CLASSES else name for name in classes]
     return f"offspring by {' and '.join(names)} mutation" if names else "offspring as each makes it"

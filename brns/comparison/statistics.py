@@ -198,7 +198,7 @@ class Comparison(NamedTuple):
         if len(self.worlds_without_repeats) < len(self.worlds):
             worlds += f" ({len(self.worlds_without_repeats)} distinct)"
         over = "of one seed" if seeds == 1 else f"over {seeds} seeds"
-        title = f"Coverage of what was evaluated, in {worlds} {over}"
+        title = f"Coverage of all evaluated individuals, in {worlds} {over}"
         parts = [f"{title}; {self.mutation}.", format_table(self.table_versus_reference)]
         if 0 < len(self.untuned_worlds) < len(self.worlds_without_repeats):
             number = len(self.untuned_worlds)
