@@ -40,10 +40,10 @@ DIMENSIONS = (2, 32, 384, 1536)
 REPEATS = 5
 TEXT = f"""# The processor beside an accelerator
 
-Wall time, medians of {REPEATS} calls in turn. *Novelty*: one generation of N + N individuals, whose
-behaviors are uniform and new. *Search*: one generation, all of it, with visit counts. *Bits*: three
-times a thousand behaviors are learned, and others scored, on either; the share of novelties that
-are the same bits, and the largest difference over the largest novelty.
+Wall time, medians of {REPEATS} calls in which the two take turns. *Novelty*: scoring and learning a
+generation of N + N individuals, whose behaviors are uniform and new. *Search*: one whole
+generation, with visit counts. *Bits*: each learns three times a thousand behaviors and scores
+others; the share of bit-identical novelties, and the largest difference over the largest novelty.
 """
 
 

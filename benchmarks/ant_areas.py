@@ -51,12 +51,13 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
     lines = [columns, *([str(row[column]) for column in columns] for row in rows)]
     return [
         "# The ant's areas with the published number of steps",
-        "The first generation in which an ant visited so many areas in one episode. The paper "
-        'says that "every method solves the task within the first hundred generations". Its '
-        "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
-        "many steps is stopped, which costs areas (`ant-stuck.md`); *never* is without that "
-        "rule. 25 + 25 ants, NSGA-II, the default mixture of operators. A row of fewer than "
-        "100 generations was stopped, and *never* is of these.",
+        "The first generation in which an ant visited one, two or three areas in an episode. "
+        'The paper says that "every method solves the task within the first hundred '
+        'generations". Its published settings have 25,000 control steps. *Stuck*: an ant that '
+        "stays within such a square for so many steps is stopped, which costs areas "
+        "(`ant-stuck.md`); *never* is without this rule. 25 + 25 ants, NSGA-II, the default "
+        "mixture of operators. A row of fewer than 100 generations was stopped, and *never* "
+        "among its areas means in these generations.",
         format_table(lines),
         format_command_and_provenance("Runs: see *commit*."),
     ]

@@ -40,7 +40,7 @@ def text(record: Record, task: AntMaze) -> list[str]:
         ["evaluated", f"{len(genotypes)}"],
         ["stopped by the rule", f"{stuck.sum()}"],
         [
-            f"stopped, and without the rule more than {NEAR:g} m away in the end",
+            f"stopped, and without the rule more than {NEAR:g} m away at the end",
             f"{(stuck & moved).sum()}",
         ],
         ["stopped, and without the rule in more areas", f"{(stuck & more).sum()}"],
@@ -49,10 +49,10 @@ def text(record: Record, task: AntMaze) -> list[str]:
     ]
     return [
         "# The rule for stuck ants",
-        f"An ant that stays within a square of {task.stuck_distance:g} m for "
-        f"{task.stuck_window} control steps, of {task.steps:,}, is stopped. Of {GENERATIONS} "
-        f"generations of a run ({label_method(record)}, seed {record.seed}) {ANTS} "
-        "offspring each were evaluated again with the rule and without it.",
+        f"In an episode of {task.steps:,} control steps, an ant that stays within a square of "
+        f"{task.stuck_distance:g} m for {task.stuck_window} steps is stopped. Here {ANTS} "
+        f"offspring of each of {GENERATIONS} generations of a run ({label_method(record)}, seed "
+        f"{record.seed}) were evaluated again, with the rule and without it.",
         format_table(lines),
         format_command_and_provenance(f"The run: commit {record.metadata.commit}."),
     ]

@@ -40,19 +40,20 @@ METHODS = {
 TELLING = {"k-NN" if name == "archive" else name: each for name, each in METHODS.items()}
 TEXT = """# Many dimensions
 
-What each novelty covers of the space in which behaviors are described, in percent of 3,000 cells: a
-tessellation of what the four defaults evaluated with another seed. Beside it the cells of the
-plane, where a world has an oracle that counts them. Default mixture of operators; mean ± standard
-deviation over seeds. *Bold*: more than the archive, *italic*: less, by Wilcoxon's signed ranks over
-seeds, exact, corrected over the table by Holm.
+The first table has the coverage of descriptor space by each estimator, in percent of 3,000 cells.
+The cells are a tessellation of what the four defaults evaluated with another seed. The second table
+has the cells of the plane, for worlds with an oracle that counts them. Default mixture of
+operators; mean ± standard deviation over seeds. *Bold*: more than the archive, *italic*: less, by
+Wilcoxon's signed ranks over seeds, exact, corrected over the table by Holm.
 """
 TOLD = """# Seen from unseen
 
-Clusters on a sphere as embeddings have them (cosine to the centre given), in two dimensions in the
-box with a deviation of 0.03. Half of the clusters are learned: the probability that a behavior of a
-cluster that was never seen is more novel than one of a cluster that was (AUC, *new*), and that a
-fresh behavior is more novel than one learned first (*same*). *k-NN* is the mean distance to the 15
-nearest of all that was learned.
+Behaviors form clusters. They lie on a sphere, as embeddings do, with the given cosine to the center
+of their cluster; in two dimensions they lie in the box, with a standard deviation of 0.03. Each
+estimator learned half of the clusters. *New* is the AUC: the probability that a behavior of an
+unseen cluster is more novel than one of a seen cluster. *Same* is the probability that a fresh
+behavior of a seen cluster is more novel than one that was learned first. *k-NN* is the mean
+distance to the 15 nearest of all learned behaviors.
 """
 
 

@@ -166,22 +166,23 @@ TITLES = {
 }
 TEXT = """# How the cost of novelty grows
 
-CPU time of one generation's novelty on one core, and the memory of the compiled code: what it is
-given, gives and needs in between. *Power* is the exponent with which time grows over the last two
-sizes that were timed, a dash where those times are too short to tell. Where there is no time, the
-law so far takes a call to last longer than the limit of the command.
+CPU time for the novelty of one generation on one core, and the memory of the compiled code: inputs,
+outputs and temporary arrays. *Power* is the exponent with which time grows over the last two sizes
+that were timed; a dash means that these times are too short to tell. *Not run*: by extrapolation a
+call would last longer than the limit of the command.
 """
 PAPER = """## On paper: what more cores, a cluster or a GPU would change
 
-- **Visit counts** look up and add: N on a GPU costs N over its cores. Islands add their counts,
-  4 MB each way in the plane, 8 MB in four dimensions, 16 MB from eight on.
-- **BR-NS and exact recognition** learn and score rows one by one: N on a GPU or over cores costs N
-  over their number. Exact recognition's factor (256 x 256, or n x n where n is smaller) is the part
-  that stays. Islands need no common machine: `merge` adds what they have seen, 0.25 MB each way
-  whatever N.
-- **k-NN** compares every individual with every reference. Over cores or on a GPU it is the same
-  work over their number. An archive has to be on every machine that scores. In the plane a KD-tree
-  is quicker for some thousand individuals and more:
+- **Visit counts** look up and add, so the cost for N individuals is divided by the number of cores,
+  also of a GPU. Islands exchange their counts, 4 MB each way in the plane, 8 MB in four dimensions,
+  16 MB from eight on.
+- **BR-NS and exact recognition** learn and score each row by itself, so the cost for N individuals
+  is divided by the number of cores. The factorization of exact recognition (256 x 256, or n x n if
+  n is smaller) is not divided. Islands on other machines can exchange what they have seen by
+  `merge`, 0.25 MB each way whatever N.
+- **k-NN** compares every individual with every reference. This work, too, is divided by the number
+  of cores. Every machine that scores needs the whole archive. In the plane a KD-tree is quicker
+  from some thousand individuals on:
   `scipy.spatial.KDTree(points).query(some, 16)`, built anew, takes 2.3 ms of one core for 200 of
   10,200 points, 40 ms for 20,000 of 30,000 and 0.55 s for 200,000 of 200,000.
 - **NSGA-II** sorts, and stays on one core.

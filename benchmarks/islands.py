@@ -151,11 +151,11 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
     return [
         "# Many islands",
         f"The linear projection with two measures, after {EVALUATIONS:,} evaluations of all "
-        "islands together: cells that they covered, mean ± standard deviation over seeds; and "
-        "bytes that an island sends, of the mean generation: only counters that changed, "
-        "compressed. *At random*: each island merges after a tenth of its generations, "
-        "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
-        "have 1,024 counters a grid, all others the default 8,192.",
+        "islands together. *Cells* are those that all islands covered, mean ± standard "
+        "deviation over seeds. *Bytes* are what an island sends in a generation, on average: "
+        "only counters that changed, compressed. *At random*: each island merges after a random "
+        "tenth of its generations, with what the others have sent by then. 1,024 islands and "
+        "their *one search* have 1,024 counters a grid, all others the default 8,192.",
         format_table(lines),
         format_command_and_provenance(f"Default mixture. Runs of commits {commits}."),
     ]

@@ -17,16 +17,17 @@ CLUSTERS, BATCH, LEARNED = 60, 500, 5000
 DIMENSIONS = (16, 128, 768)
 TEXT = """# Behaviors of other kinds
 
-Half of 60 clusters are learned, 5,000 behaviors. The probability that a behavior of a cluster that
-was never seen is more novel than one of a cluster that was (AUC, *new*), and that a fresh behavior
-is more novel than one learned first (*same*); means over draws. *k-NN* is the mean distance to the
-15 nearest of all that was learned. By none of these kinds a default was chosen.
+Each estimator learned 5,000 behaviors of half of 60 clusters. *New* is the AUC: the probability
+that a behavior of an unseen cluster is more novel than one of a seen cluster. *Same* is the
+probability that a fresh behavior of a seen cluster is more novel than one that was learned first.
+Both are means over draws. *k-NN* is the mean distance to the 15 nearest of all learned behaviors.
+No default was chosen with any of these kinds.
 
-- *embeddings with a mean*: on a sphere, round one direction; the spread falls with the root of the
-  axis' number, as that of language models' embeddings does.
-- *of low rank*: on a sphere in 20 dimensions, turned into more, with noise.
-- *pictures*: pixels of -1 and 1, of which a seventh are turned.
-- *sparse*: what is left of normal numbers above a threshold, none below 0.
+- *embeddings with a mean*: on a sphere, around one direction; the spread falls with the root of the
+  axis number, as that of language models' embeddings does.
+- *of low rank*: on a sphere in 20 dimensions, rotated into more, with noise.
+- *pictures*: pixels of -1 and 1, of which a seventh are flipped.
+- *sparse*: the excess of normal numbers over a threshold, or 0.
 - *paths*: random walks in the plane.
 """
 Draw = Callable[[np.ndarray, int], Float[np.ndarray, "n d"]]

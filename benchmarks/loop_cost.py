@@ -22,12 +22,12 @@ SIZES = 32  # of batches, from 1 to 3,111; 30 of them differ
 REPEATS = 31
 TEXT = """# What novelty costs in a loop of your own
 
-Milliseconds of wall time (CPU time in parentheses) in which `brns.Novelty(brns.VisitCounts())`
-scores a batch; medians of calls that take turns with what a user would write instead: the mean
-distance to the 15 nearest of {learned:,} behaviors learned before, by the quicker of SciPy's
-KD-tree and a product of matrices in NumPy. Behaviors are uniform. Visit counts cost the same after
-any number of behaviors. Nearest neighbors cost more the more there are, and a tree has to be built
-anew where more are learned, which is not counted here.
+`brns.Novelty(brns.VisitCounts())` scores a batch. The alternative is the mean distance to the 15
+nearest of {learned:,} behaviors learned before, by SciPy's KD-tree or a matrix product in NumPy,
+whichever is quicker. Numbers are milliseconds of wall time (CPU time in parentheses), medians of
+calls in which the two take turns. Behaviors are uniform. Visit counts cost the same after any
+number of behaviors. Nearest neighbors cost more the more behaviors there are, and after learning
+more a tree must be built again, which is not counted here.
 """
 Score = Callable[[Float[np.ndarray, "n d"]], np.ndarray]
 

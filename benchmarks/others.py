@@ -371,26 +371,28 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
     commits = ", ".join(sorted({row["commit"] for row in rows}))
     return [
         "# Worlds of others",
-        "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
+        "Coverage of all evaluated individuals, mean ± standard deviation over seeds. **Bold**: "
         f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
         "seeds, exact, two-sided, p < 0.05 after Holm's correction over all methods and "
-        "worlds of the table. With ten seeds none of so many can be. QDax's methods run "
-        "in the worlds that are JAX code, and rank among the methods of these. Dominated novelty "
-        "search has its source's 1,024 places, which few evaluations hardly fill. MAP-Elites, "
-        "CMA-MAE and dominated novelty search also select by the worlds' reward.",
+        "worlds of the table. With ten seeds and so many comparisons no p can be so low. QDax's "
+        "methods run in the worlds that are JAX code, and their ranks are from these worlds. "
+        "Dominated novelty search has a population of 1,024, as in its source, which so few "
+        "evaluations hardly fill. MAP-Elites, CMA-MAE and dominated novelty search also select "
+        "by the worlds' reward.",
         "## Cells of the grid",
         coverage_table(rows, names, "grid"),
         "## Share of the descriptor's own space",
         coverage_table(rows, names, "tiles"),
         "## Seconds a run, median of wall time",
-        "On one core, without the first generation, in which JAX compiles. Times of one world "
-        "are of one commit; those of two may be of days on which the machine did other work too.",
+        "On one core, without the first generation, in which JAX compiles. Compare times only "
+        "within a world: those of another world may be of another commit, and of a day on which "
+        "the machine had other work.",
         time_table(rows, names),
         "## The worlds",
         world_table(rows, names),
-        "Archives of pyribs have the world's grid where the behavior has two numbers, "
-        f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
-        "evaluations of these worlds, as far as we know, so that there is none beside ours.",
+        "pyribs' archives have the world's grid if the behavior has two numbers, otherwise "
+        f"{CENTROIDS} cells of a tessellation. As far as we know, nobody has published numbers "
+        "for as many evaluations of these worlds, so the tables have none.",
         format_command_and_provenance(f"Runs: `python benchmarks/others.py` at commits {commits}."),
     ]
 

@@ -94,38 +94,36 @@ PUBLISHED = {
 TEXT = """# A benchmark that others published
 
 The linear projection of the sphere: 100 genes, 100 x 100 cells over [-256, 256]^2, 540 evaluations
-a generation. Coverage of the cells in percent by everything evaluated, mean ± standard deviation
-over seeds.
-
-With 10, 20 and 50 measures, each of a group of genes,
-the cells are the 10,000 of a centroidal tessellation of the box.
+a generation. Numbers are the percent of cells in which any evaluated individual lies, mean ±
+standard deviation over seeds. With 10, 20 and 50 measures, each of a group of genes, the cells are
+the 10,000 of a centroidal tessellation of the box.
 
 Grids and crossover were also chosen with these tables in view (`worlds/README.md` says how), so
-that they are no held-out evidence.
+they are no held-out evidence.
 
-*Shuffled*: genes of one measure are neighbours, and two-point crossover keeps neighbours together;
-here they lie in a random order.
+*Shuffled*: the genes lie in a random order. Otherwise genes of one measure are neighbours, and
+two-point crossover keeps neighbours together.
 
-*Folded*: genes reach to ±10.24, a gene beyond ±5.12 counts as 5.12 / x, and all founders are 0, as
-in pyribs' table, whose genes have no bound. *Box of 51.2* and *of 512* are folded too, with genes
-that reach so far: steps of three of the default's seven operators grow with the box. Those of the
-*differential mixture* do not: `DifferentialEvolution()`, and Iso+LineDD and crossover without steps
-of their own (`sigma_iso=0`, `mutated=0`).
+*Folded*: genes reach to ±10.24, a gene beyond ±5.12 counts as 5.12 / x, and all founders are 0.
+The last two are as in pyribs' table, whose genes have no bound. *Box of 51.2* and *of 512* are
+folded too, with genes that reach so far. There the steps of three of the default's seven operators
+grow with the box. Those of the *differential mixture* do not: `DifferentialEvolution()`, and
+Iso+LineDD and crossover without other steps (`sigma_iso=0`, `mutated=0`).
 
-pyribs' methods have the settings of its `examples/sphere.py`, by which its table was made: 15
-strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. They need
+pyribs' methods have the settings of its `examples/sphere.py`, which made its table: 15 strategies
+of 36, begun at 0 with a standard deviation of 0.5 (density descent 1.5). They need
 `pip install 'brns[peers]'`.
 
-The default's *first four operators* take no genes of other parents: not only crossover is left out,
-but differential evolution too. It is the fifth operator, and the last *without crossover*.
+*Without crossover* has the first five operators of the default, with differential evolution. The
+*first four operators* leave out differential evolution, too.
 
 *Earlier mixture*: the default until commit 165700b80d52. It had no differential evolution, its
-crossover mutated, and its smaller line had a step of its own. Credit went to the operators of
-offspring that survived, not of the most novel tenth; so it did in runs of the *differential
+crossover mutated, and its smaller line had an isotropic step. Operators got credit for offspring
+that survived, not for the most novel tenth. The same credit was in runs of the *differential
 mixture* until then, and in those of the *first four operators* whose genes are in order.
 
 *Made by* is the number of the commit, versions and machine, listed below. A row with two numbers
-has seeds of both; the two differ in no setting, and draw other grids.
+has seeds of both; their settings are the same, and their grids are drawn differently.
 """
 COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds N`.
 With `--seeds 0` it writes this page of what is there."""

@@ -29,11 +29,11 @@ from brns.settings.parts import parts
 THRESHOLDS = (0.02, 0.03, 0.05, 0.1)
 TEXT = f"""# When a run says that it is saturated
 
-`brns.saturated` says so where less than {SATURATED:.0%} is new, which was chosen in the tuning
-half. *Says*: in so many seeds, and at which generation on the median, over the generations that the
-suite gives the world. *Has*: of the coverage of the same run three times as long, the mean over
-those of these seeds that ran so long, the least, and how many they are. Coverage is of the
-suite's cells, which are not those by which a run counts what is new.
+`brns.saturated` is true when less than {SATURATED:.0%} is new; this limit was chosen in the tuning
+half. *Says*: the number of seeds in which it became true, and the median generation, divided by the
+number of generations that the suite gives the world. *Has*: the coverage at that generation,
+divided by that of the same run three times as long: the mean and the least over the seeds that ran
+so long, and their number. Coverage counts the suite's cells; a run counts what is new in others.
 """
 
 
