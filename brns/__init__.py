@@ -1,6 +1,4 @@
-"""Novelty search without an archive (BR-NS), the archive methods to hold it against,
-and the measures of both.
-"""
+"""Novelty search without an archive, archive-based baselines, and measures of both."""
 
 import lazy_loader
 

@@ -67,7 +67,7 @@ from brns.settings.differences import short_repr
 
 
 class SearchState(NamedTuple):
-    """All that a search carries on; no random key: generation g uses `fold_in(key, g)`."""
+    """The state of a search. It has no random key: generation g uses `fold_in(key, g)`."""
 
     generation: Int[Array, ""]
     """its number; 0 for the founders"""
@@ -126,8 +126,8 @@ class NoveltySearch(eqx.Module):
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
     tournament: PositiveInt = 1
-    """how many are drawn for each parent, who is the most novel of them;
-    of 1 parents are uniform, as in the paper"""
+    """tournament size: each parent is the most novel of so many; 1, as in the paper, draws
+    parents uniformly"""
     _modes: tuple[str, ...] = eqx.field(init=False, static=True, default_factory=read_prng_settings)
 
     def __repr__(self) -> str:

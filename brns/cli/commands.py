@@ -118,7 +118,7 @@ def resume(
     search: o.Search = None,
     accept_edits: o.Edited = False,
 ) -> None:
-    """Go on with a run that was stopped, or make it longer.
+    """Resume a run that was stopped, or make it longer.
 
     It ends in the same bits as a run that was never stopped.
     """
@@ -163,7 +163,7 @@ def fork_(
     worker_log: o.Log = None,
     search: o.Search = None,
 ) -> None:
-    """Go on from one of a run's generations with other settings.
+    """Continue from one of a run's generations with other settings.
 
     The fork has a directory of its own; the run stays as it is.
     """

@@ -55,7 +55,7 @@ def list_(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="one of them: its settings; a setting: what has it; or a kind, such as mutate",
+            help="a part: its settings; a setting: who has it; a kind, such as mutate: its parts",
             show_default="all names",
         ),
     ] = None,
@@ -159,7 +159,7 @@ def show(
 ) -> None:
     """Show the numbers of runs and how they ended.
 
-    Pictures that they lack are drawn.
+    Missing pictures are drawn.
     """
     from brns.cli.conclusion import print_conclusion_and_draw, print_json
     from brns.cli.listing import find_batches_and_lone_runs

@@ -34,11 +34,11 @@ Genotypes = Annotated[
     Literal["survivors", "all"],
     typer.Option(
         metavar="survivors|all",
-        help="whose genotypes are stored; those of others are made again on the same versions and "
-        "kind of machine",
+        help="whose genotypes are stored; others can be recomputed with the same versions on the "
+        "same kind of machine",
     ),
 ]
-Edited = Annotated[bool, typer.Option("--accept-edits", help="go on though your code was edited")]
+Edited = Annotated[bool, typer.Option("--accept-edits", help="go on with your edited code")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -51,19 +51,19 @@ Changes = Annotated[
 Total = Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="planned")]
 Until = Annotated[
     Literal["saturated"] | None,
-    typer.Option(metavar="saturated", help="end before, where hardly anything is new"),
+    typer.Option(metavar="saturated", help="end early, when hardly anything is new"),
 ]
 Workers = Annotated[
     str | None,
     typer.Option(
         metavar="N|ADDRESS",
-        help="evaluate in N processes, to the same bits for any N (the maze is faster without), or "
+        help="evaluate in N processes, bit-identical for any N (the maze is faster without), or "
         "on the Dask cluster of the scheduler at ADDRESS, such as tcp://10.0.0.1:8786",
     ),
 ]
 Timeout = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals"),
+    typer.Option(metavar="SECONDS", help="stop if a worker takes longer for its 4 individuals"),
 ]
 Failures = Annotated[
     float | None,

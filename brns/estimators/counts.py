@@ -139,16 +139,16 @@ class VisitCounts(eqx.Module):
     grids: PositiveInt | None = None
     """T, the number of grids; by default 64 for each dimension of a behavior, at most 512"""
     rows: int = 8192
-    """counters of a grid, a power of two; more help where many more cells than that are found"""
+    """counters of a grid, a power of two; more help if a search finds many more cells than that"""
     grid_dims: Annotated[int, Ge(1), Le(DIRECTIONS)] = 32
-    """the most dimensions that a grid has; it has as many as behaviors have, if they are fewer"""
+    """the most dimensions of a grid; fewer if behaviors have fewer"""
     cell_sizes: tuple[float, float] = (0.0175, 6.0)
-    """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
-    Where founders fill less than the box, three of eight grids are finer, two of seven above four
-    dimensions"""
+    """as shares of half the box: the finest, per axis of a grid (0.035 with two axes), and the
+    coarsest. If founders fill less than the box, three of eight grids are finer, above four
+    dimensions two of seven"""
     cones: Annotated[float, Ge(0), Le(0.9)] | None = None
     """the share of the grids that have cones as cells, in more than four dimensions; by default
-    1/2 where founders spread in more than six directions, and 1/8 else"""
+    1/2 if founders spread in more than six directions, otherwise 1/8"""
 
     def __check_init__(self):
         check_setting_types(self)

@@ -72,12 +72,13 @@ class ExactRecognition(eqx.Module):
     frequencies: tuple[float, float] = (0.125, 16.0)
     """lowest and highest frequency of the cosines, in radians over the scale"""
     regularization: Annotated[float, Ge(1 / LARGEST), Lt(math.inf)] = 1.0
-    """lambda: how many visits halve the novelty of a behavior unlike all others"""
+    """lambda: the number of visits that halve the novelty of a behavior unlike all others"""
     forgetting: Annotated[float, Gt(0), Le(1)] = 1.0
-    """what is left of a visit a generation later; below 1 visits fade, for worlds that change"""
+    """the share of a visit that is left a generation later; below 1 visits fade, for tasks that
+    change"""
     encoder: Callable[..., Any] | None = None
-    """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it
-    sees the box as [-1, 1]^d; `size` and `frequencies` play no part then"""
+    """makes your own features, `encoder(key, depth)` as in `BehaviorRecognition`. It is frozen and
+    sees the box as [-1, 1]^d; `size` and `frequencies` then have no effect"""
 
     def __check_init__(self):
         check_setting_types(self)

@@ -39,7 +39,7 @@ class PolynomialMutation(eqx.Module):
     """crowding degree: the larger, the closer a mutant stays to its parent; published code"""
     rate: Share | None = 0.1
     """probability that a gene mutates; published code. None draws one for each offspring,
-    evenly on a logarithmic axis from one gene of p to all"""
+    log-uniform from one gene of p to all"""
 
     __check_init__ = check_setting_types
 
@@ -104,8 +104,8 @@ class IsoLineDD(eqx.Module):
     """
 
     sigma_iso: FromZero = 0.01
-    """standard deviation all around, as a share of the box's width; Vassiliades & Mouret,
-    where the width is 1"""
+    """standard deviation of the isotropic step, as a share of the box's width; Vassiliades &
+    Mouret, where the width is 1"""
     sigma_line: FromZero = 0.2
     """standard deviation along the line, as a share of the distance to the other parent;
     Vassiliades & Mouret"""
@@ -146,7 +146,7 @@ class Crossover(eqx.Module):
     """
 
     points: PositiveInt | None = None
-    """how often genes are cut; None is uniform crossover, for which their order tells nothing"""
+    """number of crossover points; None is uniform crossover, which ignores the order of genes"""
     mutated: FromZero = 1.0
     """how many genes mutate afterwards, on average"""
 
@@ -171,7 +171,7 @@ class Crossover(eqx.Module):
 
 
 class DifferentialEvolution(eqx.Module):
-    r"""The variation of differential evolution, whose steps are as long as parents differ:
+    r"""The variation of differential evolution, with steps scaled by the differences of parents:
     $y_j + F \zeta_j (|z_j - w_j| + \delta (high_j - low_j))$ in place of $x_j$, with probability
     CR.
 
@@ -217,8 +217,8 @@ def draw_partners(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
 
 
 class MixedMutation(eqx.Module):
-    r"""Adaptive operator selection: each offspring is made by one of several operators, crossover
-    included, drawn the more often the more of its offspring are among the most novel.
+    r"""Adaptive operator selection among several operators, crossover included: those with more of
+    the most novel offspring are drawn more often.
 
     Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins
     even and follows the operators' shares $s$ of the most novel tenth of a generation's offspring:
@@ -240,11 +240,12 @@ class MixedMutation(eqx.Module):
     )
     """the operators; results/worlds/README.md has others that were tried"""
     exploration: PositiveShare = 0.2
-    """epsilon, the share of offspring whose operator is drawn evenly; 1 is an even share for all"""
+    """epsilon, the share of offspring whose operator is drawn uniformly; with 1 credit has no
+    effect"""
     credit_rate: Share = 0.1
-    """alpha, how quickly credit follows"""
+    """alpha, the weight of the last generation in the credit"""
     rewarded: PositiveShare = 0.1
-    """the share of offspring, the most novel, whose operators get credit"""
+    """the share of a generation's offspring, the most novel, whose operators get credit"""
 
     def __check_init__(self):
         check_setting_types(self)
@@ -343,7 +344,7 @@ class MixedMutation(eqx.Module):
 
 
 class UniformResampling(eqx.Module):
-    """Random search: genotypes drawn anew, uniformly from the box, whatever the parents have."""
+    """Random search: genotypes drawn uniformly from the box, independently of the parents."""
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box

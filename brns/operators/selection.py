@@ -54,7 +54,7 @@ class LocalCompetition(eqx.Module):
     """
 
     k: PositiveInt = 15
-    """nearest neighbours; the source's"""
+    """nearest neighbours, as in the source"""
 
     __check_init__ = check_setting_types
 

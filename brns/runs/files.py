@@ -11,7 +11,7 @@ from brns.formatting import escape_control
 
 
 class RecordError(ValueError):
-    """A run's directory is not what it should be: the message says what, and what to do."""
+    """A run or its directory is not as expected; the message says why, and what to do."""
 
     def __init__(self, message: str):
         super().__init__(escape_control(message))

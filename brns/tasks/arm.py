@@ -40,7 +40,7 @@ class PlanarArm(eqx.Module):
     descriptor: Literal["tip", "joints", "picture"] = "tip"
     """behavior: the tip, the ends of all links, or a picture of 16 x 16 pixels"""
     lengths: tuple[float, ...] | None = None
-    """of the links, in any unit; by default all are equal"""
+    """lengths of the links, in any unit; by default all are equal"""
 
     traceable = True
 

@@ -28,7 +28,7 @@ class LinearProjection(eqx.Module):
     """
 
     genes: PositiveInt = 100
-    """n; Fontaine et al. 2020 have 20 and 100"""
+    """n, the number of genes; Fontaine et al. 2020 use 20 and 100"""
     measures: PositiveInt = 2
     """d, a divisor of n"""
 

@@ -49,7 +49,7 @@ NUMBERS = 200_000
 
 
 class GymnasiumTask(eqx.Module):
-    """A Gymnasium environment in which policies live one episode each:
+    """A Gymnasium environment as a task; each policy is evaluated in one episode:
     `GymnasiumTask("Pendulum-v1")`.
 
     Observations are flattened. With a `FeedForward`, a discrete action is the index of the largest

@@ -69,8 +69,8 @@ class DeceptiveMaze(eqx.Module):
     """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall;
     the world is 3 k units wide"""
     positions: PositiveInt | None = None
-    """places of the path that are the behavior, evenly in time; a divisor of `steps`.
-    None is the last place alone"""
+    """the behavior is so many positions of the path, evenly spaced in time; a divisor of `steps`.
+    None is the last position alone"""
     tables: Tables = eqx.field(init=False)
 
     traceable = True
@@ -235,9 +235,9 @@ class RoomsMaze(DeceptiveMaze):
     goal: tuple[float, float] | None = None  # ty: ignore[incompatible-attribute-override]
     """x, y in world units; None is the middle of the room at the upper right"""
     seed: NonNegativeInt = 1
-    """of the doors"""
+    """random seed of the doors"""
     rooms: Annotated[int, Ge(2), Le(8)] = 4
-    """along a side"""
+    """rooms along a side"""
 
     def _resolve_start_and_goal(self) -> tuple[tuple[float, float, float], tuple[float, float]]:
         """Where the robot begins, with its heading, and where its goal is."""
