@@ -30,7 +30,7 @@ CENTROIDS = 1000
 
 
 class PeerConfig(NamedTuple):
-    """What a function that makes a pyribs scheduler receives."""
+    """What a function gets that makes a pyribs scheduler."""
 
     x0: Float[np.ndarray, " p"]
     """the solution about which CMA-ES begins"""

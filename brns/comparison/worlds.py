@@ -41,7 +41,7 @@ def compute_arm_tip(population: Population) -> Float[Array, "n 2"]:
 
 
 class Cells(NamedTuple):
-    """A grid of `side` x `side` cells over a rectangle; what lies outside counts at its border."""
+    """A grid of `side` x `side` cells over a rectangle; points outside count at its border."""
 
     low: tuple[float, float]
     high: tuple[float, float]

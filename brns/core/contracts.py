@@ -159,7 +159,7 @@ class Mutation(Protocol):
 
 @runtime_checkable
 class Recombination(Protocol):
-    """A `Mutation` that takes from a second parent too, and says from whom, for the record."""
+    """A `Mutation` with a second parent, whose rows it returns for the record."""
 
     def recombine(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
@@ -178,7 +178,7 @@ class Recombination(Protocol):
 
 @runtime_checkable
 class Selection(Protocol):
-    """Survivor selection: the rows of the `size` individuals of `population` that live on."""
+    """Survivor selection: the rows of the `size` individuals of `population` that survive."""
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """Select survivors.

@@ -102,7 +102,7 @@ class Generation(NamedTuple):
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, number: Any) -> "Generation":
-        """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
+        """A generation of behaviors alone, for an estimator's `update` in your own loop.
 
         They become the offspring and the survivors. Ids go on from batch to batch where all have n
         rows.

@@ -16,7 +16,7 @@ from brns.estimators.neighbours import References, nearest_squared_distances
 
 
 class Archive(NamedTuple):
-    """Individuals kept for good, or until it is full; entries fill rows from 0 on, without gaps."""
+    """Stored behaviors, kept until the archive is full; they fill rows from 0 on without gaps."""
 
     descriptor: Float[Array, "capacity d"]
     id: Int[Array, " capacity"]

@@ -15,7 +15,7 @@ SPREAD = 0.7  # of the cones' tips, in standard deviations of the founders
 
 
 class Cones(NamedTuple):
-    """Where the cones of every table lie; drawn once."""
+    """The position of the cones of every table; drawn once."""
 
     axis: Int[Array, "tables groups directions"]
     """numbers of the directions"""

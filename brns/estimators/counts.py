@@ -53,7 +53,7 @@ class Boxes(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """Where the cells of every grid lie; drawn once."""
+    """The position of the cells of every grid; drawn once."""
 
     direction: Int16[Array, "blocks rows columns"]
     """random directions that all grids share, each of small integers; those of block i of B have

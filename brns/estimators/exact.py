@@ -31,7 +31,7 @@ DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's 
 
 
 class ExactState(NamedTuple):
-    """What is remembered: a matrix of constant size. What is not: any single behavior."""
+    """The state of exact recognition: a matrix of constant size, and no single behavior."""
 
     features: PyTree
     """phi, frozen: drawn in `init`; of an encoder of your own the weights alone"""

@@ -21,7 +21,7 @@ FAR = 4.0  # half boxes from the box's center; founders beyond are outliers wher
 
 
 class Frame(NamedTuple):
-    """From where and in what unit descriptors are measured: the box, then the founders' spread."""
+    """The origin and unit of descriptors: first the box, then the founders' spread."""
 
     space: Box
     center: Float[Array, " d"]

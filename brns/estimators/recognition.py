@@ -26,7 +26,7 @@ Rate = Annotated[float, Gt(0), Lt(1)]
 
 
 class RecognitionState(NamedTuple):
-    """The two encoders, what maps descriptors to their inputs, and the optimiser."""
+    """The two encoders, the map from descriptors to their inputs, and the optimiser."""
 
     target: PyTree
     """xi*: an `Encoder`, or the weights alone of an encoder of your own"""

@@ -63,7 +63,7 @@ def find_cell_coordinates(points: Points, box: Box, shape: Sequence[int]) -> Int
 
 
 def compute_cell_centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
-    """The middle of every cell, the last dimension running fastest.
+    """The center of every cell; the last dimension varies fastest.
 
     Args:
         box: the behavior space.

@@ -175,7 +175,7 @@ def _score_individuals_in_blocks(
 def rank_among_probes(
     novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]
 ) -> Float[np.ndarray, " n"]:
-    """The share of probes that are less novel than each individual, equals counted half.
+    """The share of probes that are less novel than each individual; ties count half.
 
     Args:
         novelty: of the individuals, `(n,)`.

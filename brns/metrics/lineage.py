@@ -1,4 +1,4 @@
-"""Lineage: from whom an individual descends."""
+"""Lineage: the ancestors of an individual."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from brns.metrics.recorded import Record, read_all_evaluated
 
 
 def find_ancestors(record: Record, individual: int, mates: bool = True) -> Population:
-    """All from whom an individual descends, and itself, in the order of birth.
+    """All ancestors of an individual, and itself, in the order of birth.
 
     Args:
         record: the run.

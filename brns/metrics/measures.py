@@ -1,4 +1,4 @@
-"""The table of measures: every number of a run that is shown; and these over seeds."""
+"""The table of measures: all numbers that are shown of a run, and their summaries over seeds."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -168,7 +168,7 @@ class Estimate(NamedTuple):
 def summarize_run(
     record: Record, *, of_paths: bool = False, without: Collection[str] = ()
 ) -> dict[str, float]:
-    """The numbers of one run; those that it does not have are left out.
+    """The numbers of one run, without those that it does not have.
 
     Args:
         record: the run. Cycling needs two of its states or more, and `record.search`.

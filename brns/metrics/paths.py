@@ -22,7 +22,7 @@ TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 
 def compute_path_signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
-    """The six terms x, y, xx, xy, yx, yy of paths of straight pieces.
+    """The six signature terms x, y, xx, xy, yx, yy of piecewise linear paths.
 
     Paths run forward in time; the published code lists their points backwards, which gives the
     inverse signature.
@@ -86,7 +86,7 @@ def signature_novelty_distance_to_uniform_of_record(record: Record) -> Float[np.
 
 
 def signature_spread_by_term_of_record(record: Record) -> Float[np.ndarray, " 6"]:
-    """The standard deviation of everything evaluated along each term of its signature; figure 5.
+    """The standard deviation of each signature term over all evaluated individuals; figure 5.
 
     Args:
         record: the run, whose behaviors are planar paths.

@@ -1,4 +1,4 @@
-"""Saturation: whether a run has stopped finding."""
+"""Saturation: whether a run has almost stopped reaching new places."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ class VisitedCells:
 
 
 def fraction_new_in_last_half_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """The share of what is new after each generation of a run.
+    """The share of visited cells that is new, after each generation of a run.
 
     Args:
         record: the run.

@@ -1,4 +1,4 @@
-"""Coverage in the descriptor's own space: the share of a tessellation's cells that was visited.
+"""Coverage of descriptor space: the share of a tessellation's cells that was visited.
 
 Cells are the regions nearest to centres, which k-means places among behaviors that were really met.
 So they measure behaviors of any number of dimensions, of which a grid says nothing. The centres

@@ -1,4 +1,4 @@
-"""What happens over generations in the runs of each method, as arrays; nothing is drawn here.
+"""The data of curves over generations, for each method, as arrays; nothing is drawn here.
 
 `paint_curves` draws it. The `rows` of each, one a value, are those of `brns figure --data`.
 """

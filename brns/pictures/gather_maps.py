@@ -1,4 +1,4 @@
-"""What one run did in its world, as arrays; nothing is drawn here.
+"""The data of maps of one run, as arrays; nothing is drawn here.
 
 `paint_maps`, the movie and the report draw it. The `rows` of each, one an individual or cell, are
 those of `brns figure --data`.

@@ -1,4 +1,4 @@
-"""Movies: a run, generation after generation, and an individual in its world."""
+"""Movies of a run, generation by generation, and of an individual in its world."""
 
 import itertools
 import os

@@ -13,7 +13,7 @@ from brns.tasks.behaviors import UNBOUNDED
 
 
 class Adapted(NamedTuple):
-    """What `JaxEnvironmentTask` sees of an environment that was adapted."""
+    """The state that `JaxEnvironmentTask` sees of an adapted environment."""
 
     state: Any
     """the environment's own"""

@@ -19,7 +19,7 @@ UNBOUNDED = 1e9
 
 
 class Bounds(NamedTuple):
-    """The least and the most of each number; infinite where that is not known."""
+    """The lower and upper bound of each number; infinite if unknown."""
 
     low: Float[np.ndarray, " d"]
     high: Float[np.ndarray, " d"]

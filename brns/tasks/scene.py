@@ -72,14 +72,14 @@ class Film(NamedTuple):
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A task that says how its world looks; that of others is the box of the behavior space."""
+    """A task that says how its world looks; other tasks show the box of their behavior space."""
 
     def scene(self) -> Scene: ...
 
 
 @runtime_checkable
 class Traced(Protocol):
-    """A task that tells the paths of individuals; x and y are the first columns."""
+    """A task that returns the paths of individuals; x and y are the first columns."""
 
     def trajectory(self, genotypes: Genotypes) -> Float[Rows, "n times columns"]:
         """The paths of individuals.
@@ -108,7 +108,7 @@ class Filmed(Protocol):
 
 
 def make_plain_scene(space: Box) -> Scene:
-    """The scene of a world of which only the behavior space is known.
+    """The scene of a task without `scene`: only its behavior space is known.
 
     Args:
         space: the behavior space.
