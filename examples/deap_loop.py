@@ -1,10 +1,10 @@
 """Novelty as the fitness in a loop of DEAP: (mu + lambda),
-where parents and offspring are scored anew.
+where parents are scored again.
 
     python examples/deap_loop.py            (needs pip install deap)
 
-DEAP's eaMuPlusLambda evaluates an individual once. Novelty changes with what was seen,
-so both are evaluated here.
+DEAP's eaMuPlusLambda evaluates an individual once. Novelty changes with what was seen, so this
+loop scores parents and offspring in each generation.
 """
 
 import random

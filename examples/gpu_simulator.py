@@ -1,12 +1,12 @@
 """A simulator on a GPU that is not JAX, such as Isaac Lab: a fixed number of worlds,
-tensors handed over by DLPack.
+and tensors exchanged by DLPack.
 
     python examples/gpu_simulator.py            (the simulator is a stand-in in NumPy; ten seconds)
 
-A batch is one call: it is filled up to the number of worlds and cut again; `Chunked` cuts larger
-batches. A GPU adds in any order, so the same push ends elsewhere by rounding: `check_task` is told
-by how much. A resumed run has the saved generations to the bit; later ones differ, as two runs of
-one seed do.
+A batch is one call: the task pads it to the number of worlds and cuts the result; `Chunked` splits
+larger batches. A GPU adds in any order, so the same push ends elsewhere by rounding, and
+`check_task` gets a tolerance. A resumed run has the same bits in the saved generations; later ones
+differ, as those of two runs with one seed do.
 """
 
 import equinox as eqx

@@ -1,12 +1,12 @@
-"""Novelty search in an environment that is not ours: a car that needs a run-up for its mountain.
+"""Novelty search in a Gymnasium environment: a car that needs a run-up for its mountain.
 
     python examples/gymnasium_task.py
 
 Needs pip install 'brns[gymnasium]'; takes about ten seconds.
 
-The reward punishes every push, so that it teaches a car to stand still. Novelty search ignores it:
-the behavior is how far the car came to the left and to the right, and cars that came where no car
-was are kept. With longer episodes `brns.Processes(task, workers=8)` in place of `task` spreads them
+The reward punishes every push, so it teaches a car to stand still. Novelty search ignores it: the
+behavior is how far the car came to the left and to the right, and cars with novel behaviors
+survive. If episodes are longer, `brns.Processes(task, workers=8)` in place of `task` spreads them
 over processes.
 """
 

@@ -3,8 +3,8 @@ and no distance between images.
 
     python examples/image_descriptors.py
 
-The search draws rings on the left. Others are familiar there; rings on the right are novel, and so
-are crosses. The picture shows some of each.
+The search draws rings on the left. Other rings there are familiar; rings on the right are novel,
+and so are crosses. The picture shows some of each.
 """
 
 import equinox as eqx

@@ -1,9 +1,9 @@
-"""Islands on a cluster: four searches that tell each other what they have seen,
-by one array of constant size.
+"""Islands on a cluster: four searches that share what they have seen,
+as one array of constant size.
 
-Each island is a search of its own. Every 10 generations what all have seen is merged and given
-back: 4 MB from and to each, whatever was seen, where an archive would have to send itself. Needs
-`pip install brns[dask]`.
+Each island is a search. Every 10 generations the visit counts of all islands are merged and sent
+back: 4 MB to and from each island, however much it has seen. Islands with archives would have to
+send all entries. Needs `pip install 'brns[dask]'`.
 """
 
 import distributed

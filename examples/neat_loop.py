@@ -2,7 +2,7 @@
 
     python examples/neat_loop.py            (needs pip install neat-python)
 
-A network pushes a puck for two seconds; its behavior is where the puck is then.
+A network pushes a puck for two seconds; its behavior is where the puck is at the end.
 """
 
 from pathlib import Path

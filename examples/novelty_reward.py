@@ -2,8 +2,9 @@
 
     python examples/novelty_reward.py            (needs pip install gymnasium; ten seconds)
 
-Q-learning over a table drives a car in its valley. Its own reward punishes every push, and teaches
-it to stand still; novelty in its place swings it up. Add both where the reward is informative.
+Tabular Q-learning drives a car in its valley. The environment's reward punishes every push, so the
+car learns to stand still. With novelty as the reward it learns to swing up. If the reward of your
+task is informative, add both.
 """
 
 import gymnasium

@@ -1,11 +1,11 @@
-"""Behaviors in hand, in NumPy, and a loop of your own: how novel is each,
-given all that came before?
+"""Behaviors in NumPy in a loop of your own: how novel is each,
+given all behaviors before it?
 
     python examples/numpy_user.py
 
-A stream of points from the left half of a square, 50 at a time: the estimator gets to know that
-half and not the other. Before the first batch everything is as novel as can be; no behavior ever
-gets more novel than it was.
+A stream of points from the left half of a square, 50 at a time: the estimator learns that half and
+not the other. Before the first batch every behavior has the highest novelty, and the novelty of a
+behavior never rises.
 """
 
 import numpy as np

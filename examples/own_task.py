@@ -1,5 +1,5 @@
-"""A task of your own: an arm of seven joints; its behavior is where the tip is,
-and it is solved in one corner.
+"""A task of your own: an arm of seven joints. Its behavior is where the tip is,
+and a tip in one corner solves it.
 """
 
 import equinox as eqx

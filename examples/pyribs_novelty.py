@@ -1,10 +1,10 @@
-"""A novelty of this library in pyribs: an archive whose `add` says how novel a batch was,
-and then learns it.
+"""A novelty estimator of this library in pyribs: an archive whose `add` returns the novelty of a
+batch, and learns the batch.
 
     python examples/pyribs_novelty.py            (needs pip install 'ribs>=0.12')
 
-The emitter and its novelty ranker are pyribs' own. As pyribs' DensityArchive, ours stores no
-elites: the scheduler's `result_archive` does.
+The emitter and its novelty ranker are from pyribs. Like pyribs' DensityArchive, this archive stores
+no elites: the scheduler's `result_archive` does.
 """
 
 import numpy as np

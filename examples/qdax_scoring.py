@@ -1,11 +1,11 @@
-"""A scoring function of QDax as a task: it is JAX code already,
-so that whole runs compile and batch over seeds.
+"""A scoring function of QDax as a task. It is JAX code,
+so whole runs are compiled and batched over seeds.
 
     python examples/qdax_scoring.py            (QDax need not be installed)
 
 For QDax 0.5: (genotypes, key) -> (fitnesses, descriptors, extra scores); up to 0.4 a key was
-returned as a fourth value. Genotypes are a tree of arrays there, such as a network's parameters,
-and a flat vector here.
+returned as a fourth value. In QDax genotypes are a tree of arrays, such as a network's parameters;
+here they are flat vectors.
 """
 
 from collections.abc import Callable

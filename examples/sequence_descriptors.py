@@ -3,8 +3,8 @@ an encoder that reads it by convolution over time.
 
     python examples/sequence_descriptors.py
 
-A dance has 3 to 12 moves out of four. The search dances with the first three; the more a dance
-holds of the fourth move, the more novel it is. A descriptor is the dance in one-hot rows, flat,
+A dance has 3 to 12 moves of four kinds. The search uses the first three kinds; the more moves of
+the fourth kind a dance has, the more novel it is. A descriptor is the dance in one-hot rows, flat,
 with rows of zeros after its end.
 """
 

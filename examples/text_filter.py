@@ -1,11 +1,12 @@
-"""Texts before an expensive evaluation, such as an experiment: what is familiar is left out.
+"""A filter for texts before an expensive evaluation, such as an experiment: familiar texts are
+left out.
 
     python examples/text_filter.py
 
-A stream of 2,000 sentences, on 40 topics: 883 sentences on one, a single sentence on another. The
-embedding is a stand-in without a model. `1 / novelty - 1` are effective visits: a sentence that was
-evaluated has at least 1 for ever. So a sentence below 1 is less familiar
-than an evaluated one; a fifth of this stream is below 0.5.
+A stream of 2,000 sentences on 40 topics: 883 sentences on one, a single sentence on another. The
+embedding is a stand-in without a model. `1 / novelty - 1` are effective visits. An evaluated
+sentence always has at least 1, so a sentence below 1 is less familiar than any evaluated one. A
+fifth of this stream is below 0.5.
 """
 
 import zlib
