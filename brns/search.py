@@ -112,13 +112,13 @@ class NoveltySearch(eqx.Module):
     task: Task
     """what evaluates genotypes"""
     estimator: NoveltyEstimator = VisitCounts()
-    """the novelty; by default the one that the suite of worlds recommends"""
+    """the novelty estimator; by default visit counts, which the suite supports"""
     population_size: Annotated[int, Ge(2)] = 100
-    """mu; paper, section 5.1"""
+    """mu, the survivors of a generation; by default 100, as in the paper's section 5.1"""
     offspring_size: PositiveInt = 100
-    """lambda; paper, section 5.1"""
+    """lambda, the offspring of a generation; by default 100, as in section 5.1"""
     mutate: Mutation = MixedMutation()
-    """by default the one that the suite recommends; the paper's is `PolynomialMutation`"""
+    """the variation operator; the paper's is `PolynomialMutation`"""
     select: Selection = Elitist()
     """survivor selection; elitist on novelty in section 5.1, NSGA-II in 5.2"""
     rescore_parents: bool = True

@@ -66,7 +66,7 @@ def run(
 ) -> None:
     """Run an experiment, and end with its numbers and a picture.
 
-    Ctrl-C stops it; brns resume goes on from the last finished generation, to the same bits.
+    Ctrl-C stops it; brns resume continues bit-identical from the last finished generation.
     """
     searches, changes = [], set_ or []
     if ":" in experiment:
@@ -120,7 +120,7 @@ def resume(
 ) -> None:
     """Resume a run that was stopped, or make it longer.
 
-    It ends in the same bits as a run that was never stopped.
+    The result is bit-identical to a run that was never stopped.
     """
     from brns.cli.conclusion import print_conclusion_and_draw
     from brns.cli.user_code import add_resume_command_to_errors, load_records, open_workers

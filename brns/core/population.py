@@ -27,9 +27,9 @@ class Evaluation(NamedTuple):
     fitness: Float[Array, " n"] = 0.0  # ty: ignore[invalid-assignment]
     """the task's own reward; by default zeros"""
     solved: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
-    """the success criterion $T_s$ of Algorithm 1; by default nobody has"""
+    """whether each solved the task, $T_s$ of Algorithm 1; by default none did"""
     failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
-    """who could not be evaluated: never learned or selected; the rest of a row may be anything"""
+    """which could not be evaluated: never learned or selected; other columns may have anything"""
     __repr__ = format_types_and_shapes
 
 

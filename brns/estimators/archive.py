@@ -59,7 +59,8 @@ class ArchiveKNN(eqx.Module):
     threshold: FiniteFloat | None = None
     """only individuals of larger novelty enter; section 3.1's t, off by default"""
     removal: Literal["random", "oldest", "least_novel"] = "random"
-    """which leave a full archive: random (published code), the oldest, or least novel at entry"""
+    """which leave a full archive: random ones (published code), the oldest, or those least novel at
+    entry"""
 
     def __check_init__(self):
         check_setting_types(self)

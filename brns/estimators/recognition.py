@@ -68,7 +68,7 @@ class BehaviorRecognition(eqx.Module):
     depths: tuple[NonNegativeInt, NonNegativeInt] = (3, 5)
     """hidden layers of xi* and of xi1; paper, section 5"""
     learning_rate: Rate = 1e-2
-    """of Adam; paper, section 5"""
+    """learning rate of Adam; paper, section 5"""
     epochs: PositiveInt = 3
     """passes over D in a generation; published code, within the paper's 1 to 5 steps"""
     batch: PositiveInt = 128
@@ -83,9 +83,9 @@ class BehaviorRecognition(eqx.Module):
     divergence_steps: NonNegativeInt = 15
     """steps of gradient ascent on M before the search; paper, section 3.2 (published code: 50)"""
     divergence_learning_rate: Rate = 1e-3
-    """of the Adam that ascends; published code"""
+    """learning rate of Adam in these steps; published code"""
     divergence_batch: PositiveInt = 32
-    """uniform points in a step of ascent; published code"""
+    """uniform points in each of these steps; published code"""
     encoder: Callable[..., Any] | None = None
     """an architecture of your own, `encoder(key, depth)`, called for xi* and for xi1 with their
     number in `depths`; it makes a module that maps `(n, d)` to `(n, e)`, whose JAX arrays are its

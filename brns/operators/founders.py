@@ -34,7 +34,8 @@ class LayerFounders(eqx.Module):
     """
 
     sizes: Annotated[tuple[PositiveInt, ...], MinLen(2)] = (5, 10, 10, 10, 2)
-    """neurons a layer, from observations to actions: the maze's. The ant's: [29, 10, 10, 10, 8]"""
+    """neurons per layer, from observations to actions: the maze's. The ant's are
+    [29, 10, 10, 10, 8]"""
 
     __check_init__ = check_setting_types
 

@@ -148,7 +148,7 @@ class Crossover(eqx.Module):
     points: PositiveInt | None = None
     """number of crossover points; None is uniform crossover, which ignores the order of genes"""
     mutated: FromZero = 1.0
-    """how many genes mutate afterwards, on average"""
+    """number of genes that mutate afterwards, on average"""
 
     __check_init__ = check_setting_types
     __call__ = _mutate_by_recombining

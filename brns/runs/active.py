@@ -23,7 +23,7 @@ class SavedGeneration(NamedTuple):
     """A generation of one seed, already on disk: `brns.generations` yields it, `until` takes it."""
 
     record: Record
-    """the run as far as it is"""
+    """the run so far"""
     number: int
     """of the generation; 0 are the founders"""
     generation: Generation

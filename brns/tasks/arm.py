@@ -36,7 +36,7 @@ class PlanarArm(eqx.Module):
     """
 
     joints: PositiveInt = 7
-    """how many joints and links"""
+    """number of joints and links"""
     descriptor: Literal["tip", "joints", "picture"] = "tip"
     """behavior: the tip, the ends of all links, or a picture of 16 x 16 pixels"""
     lengths: tuple[float, ...] | None = None

@@ -35,7 +35,7 @@ class Waypoints(eqx.Module):
     """
 
     moments: PositiveInt = 1
-    """how many; each adds the selected numbers to the behavior"""
+    """number of times; each adds the selected numbers to the behavior"""
     select: tuple[int, ...] | None = None
     """which numbers of a flattened observation, such as `(0, 1)`; by default all"""
 

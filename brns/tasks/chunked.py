@@ -60,17 +60,16 @@ class Chunked(Wrapper):
     """
 
     chunk: PositiveInt | None = eqx.field(default=4, kw_only=True)
-    """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape
-    is compiled. None are all: a record then names the task alone, so that its runs go on with this
-    one"""
+    """individuals evaluated together; of a JAX task the last chunk is padded, so that one shape
+    is compiled. None is all; then a record names only the task, so that runs of the task can be
+    resumed with this wrapper"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
-    """any of the kind of `concurrent.futures`, whose processes are no forks;
-    it stays yours to shut down"""
+    """an executor as in `concurrent.futures`, whose processes are not forked; you shut it down"""
     failures: Annotated[float, Ge(0), Lt(1)] = eqx.field(default=0.0, kw_only=True, static=True)
-    """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
+    """the share of a batch that may fail; 3 individuals always may, with 0 none"""
     timeout: Seconds | None = eqx.field(default=None, kw_only=True, static=True)
-    """seconds for a chunk; by an executor of yours, within which one of all chunks must be
-    finished; without any nobody looks at the clock"""
+    """seconds for a chunk; with your own executor, seconds in which some chunk must finish. None is
+    no limit"""
 
     traceable = False
 

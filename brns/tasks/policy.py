@@ -33,7 +33,7 @@ class FeedForward(eqx.Module):
     """
 
     sizes: Annotated[tuple[PositiveInt, ...], MinLen(2)] = eqx.field(static=True)
-    """neurons a layer: observations, hidden layers, actions"""
+    """neurons per layer: observations, hidden layers, actions"""
     squash_output: bool = eqx.field(static=True, default=False)
     """tanh on the output too, so that actions lie in [-1, 1]"""
 

@@ -67,7 +67,7 @@ class AntMaze(eqx.Module):
     """metres; an episode ends when the ant stays within a square of
     this side for a whole window; 0 is off"""
     stuck_window: PositiveInt = 100
-    """control steps of a window; one window begins where the other ends"""
+    """control steps of a window; the next window begins where one ends"""
 
     traceable = False
 
