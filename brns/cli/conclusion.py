@@ -52,16 +52,16 @@ NOTHING = 1e-9
 VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
     "new": (
         (SATURATED,),
-        ("saturated, hardly anything new is found any more", "still finding new places"),
+        ("saturated, hardly any new places", "still finding new places"),
     ),
     "eta": ((1.0,), ("what was visited became less novel", "what was visited stayed novel")),
     "kappa": ((NOTHING,), ("forgot nothing", "forgot: what was known became novel again")),
     "regained": (
         (NOTHING, SELDOM),
         (
-            "no place of old ranked as novel again",
-            "places of old seldom ranked as novel again",
-            "places of old ranked as novel again",
+            "no old place became novel again, by rank",
+            "old places seldom became novel again, by rank",
+            "old places became novel again, by rank",
         ),
     ),
 }

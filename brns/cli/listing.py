@@ -42,7 +42,7 @@ class RunLine(NamedTuple):
     first_solved: int | None = None
     """generation of the first solution"""
     coverage_evaluated: float | None = None
-    """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated lies in"""
+    """share of the cells, 6 x 6 in a plane, that all evaluated individuals visited"""
     coverage_survivors: float | None = None
     """share of the same cells that the survivors lay in"""
     began: datetime.datetime | None = None
@@ -186,5 +186,7 @@ def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
         text.stylize(COLORS.get(row.state, ""), 2, 17)
         console.print(text)
     if any(row.coverage_evaluated is not None for row in rows):
-        text = "covered: the share of cells, 6 x 6 of a plane, that anything evaluated visited"
+        text = (
+            "covered: the share of cells, 6 x 6 in a plane, that all evaluated individuals visited"
+        )
         console.print(text, style="dim")

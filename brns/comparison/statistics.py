@@ -154,9 +154,9 @@ class Comparison(NamedTuple):
 
         Returns:
             A head, and a line for each method with its coverage, the mean over worlds of the share
-            of the reachable cells that anything evaluated lies in; this over the reference's, with
-            an interval over seeds and, of several worlds, over worlds too; and in how many worlds
-            it is better, worse, undecided.
+            of the reachable cells that all evaluated individuals visited; this over the
+            reference's, with an interval over seeds and, of several worlds, over worlds too; and in
+            how many worlds it is better, worse, undecided.
         """
         several = len(worlds) > 1
         of_worlds = ["95 % over worlds too"] if several else []

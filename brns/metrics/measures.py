@@ -48,7 +48,7 @@ MEASURES = {
     ),
     "evaluations": Measure(
         "Evaluations",
-        "individuals that the task was asked about, the founders included",
+        "evaluated individuals, founders included",
         lambda record: count_evaluations(record)[-1],
     ),
     "failed": Measure(
@@ -68,13 +68,13 @@ MEASURES = {
     ),
     "coverage_survivors": Measure(
         "Coverage, survivors",
-        "share of the grid's cells that the populations visited; 6 × 6 of a plane",
+        "share of the grid's cells that survivors visited; 6 × 6 in a plane",
         lambda record: coverage.coverage_of_record(record)[-1],
         "grid",
     ),
     "coverage_evaluated": Measure(
         "Coverage, evaluated",
-        "share of the same cells that anything evaluated visited",
+        "share of the same cells that all evaluated individuals visited",
         lambda record: coverage.coverage_of_record(record, individuals="evaluated")[-1],
         "grid",
     ),
@@ -87,7 +87,7 @@ MEASURES = {
     ),
     "coverage_signatures": Measure(
         "Coverage, signatures",
-        "share of the cells of signature space that was evaluated",
+        "share of the cells of signature space that all evaluated individuals visited",
         lambda record: paths.signature_coverage_of_record(record)[-1],
         "paths",
     ),
@@ -146,8 +146,8 @@ MEASURES = {
     ),
     "regained": Measure(
         "Novelty regained",
-        "share of the later kept generations in which a population ranks as novel again among "
-        "uniform points as when it lived, after it had not; without unit, mean over i",
+        "share of the later kept generations in which a population is as novel again as in its own "
+        "generation, after it was not, by its rank among uniform points; mean over i",
         _regained,
         "states",
     ),

@@ -68,7 +68,7 @@ def read_valid_rows_by_generation(record: Record, column: str) -> list[np.ndarra
 
 
 def count_evaluations(record: Record) -> np.ndarray:
-    """Individuals that the task was asked about until each generation, the founders included."""
+    """Individuals evaluated until each generation, founders included."""
     numbers = [record.column("offspring.id", [g]).size for g in record.generations]
     numbers[0] += sum(failure.generation == 0 for failure in record.failures)
     return np.cumsum(numbers)

@@ -32,7 +32,7 @@ class Row(NamedTuple):
     new: float
     """of the places visited so far, the share that was first visited in the last half of the run"""
     coverage_evaluated: float | None
-    """share of the cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
+    """share of the cells, 6 x 6 in a plane, that all individuals evaluated so far visited"""
     coverage_survivors: float | None
     """share of the same cells that the survivors of any generation so far lie in"""
     failed: int

@@ -40,10 +40,10 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
 def test_a_verdict_says_what_the_numbers_mean():
     bad = {"generations": 20, "new": 0.003, "eta": 1.2, "kappa": 2.0, "regained": 0.3}
     assert explain_measures_in_words([bad]) == [
-        "new 0.003: saturated, hardly anything new is found any more",
+        "new 0.003: saturated, hardly any new places",
         "eta 1.2: what was visited stayed novel",
         "kappa 2: forgot: what was known became novel again",
-        "regained 0.3: places of old ranked as novel again",
+        "regained 0.3: old places became novel again, by rank",
     ]
     good = {"generations": 20, "new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
     assert explain_measures_in_words([good, good])[2] == "kappa 0: forgot nothing"
