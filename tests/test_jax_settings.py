@@ -65,23 +65,6 @@ def configured(name, value):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", [brns.VisitCounts(grids=4), brns.ExactRecognition()])
-def test_a_loop_over_batches_is_compiled_whole_in_double_precision_too(estimator):
-    batches = jax.random.uniform(KEY, (3, 5, 2))
-
-    def learn(state, batch):
-        number, descriptors = batch
-        generation = brns.Generation.from_descriptors(descriptors, number)
-        return estimator.update(state, generation, KEY), None
-
-    with jax.enable_x64(True):
-        empty = estimator.init(brns.Box([0.0, 0.0], [1.0, 1.0]), KEY)
-        state, _ = jax.lax.scan(learn, empty, (1 + jnp.arange(3), batches))
-        assert state.seen == 15
-        assert state.seen.dtype == np.int32
-
-
-@pytest.mark.slow
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     with configured("jax_enable_x64", True):
 
@@ -119,18 +102,6 @@ def test_seeds_are_no_batch_with_another_generator(monkeypatch):
     assert count_parallel_batches(Identity(), 3) == 1
     with configured("jax_default_prng_impl", "unsafe_rbg"):
         assert count_parallel_batches(Identity(), 3) == 3
-
-
-@pytest.mark.slow
-def test_genotypes_of_several_seeds_are_made_again_with_another_generator(tmp_path):
-    several = search(Identity(), brns.PopulationKNN(k=2))
-    with configured("jax_default_prng_impl", "unsafe_rbg"):
-        for record in brns.run(several, 4, seeds=3, out=tmp_path / "run"):
-            genotypes = record.column("offspring.genotype")
-            behaviors = 300 + 300 * genotypes[..., :2]
-            np.testing.assert_allclose(
-                behaviors, record.column("offspring.descriptor"), rtol=1e-5, atol=1e-3
-            )
 
 
 @pytest.mark.slow

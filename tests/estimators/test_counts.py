@@ -204,13 +204,3 @@ def test_a_record_keeps_no_visits_and_counts_them_again():
             jax.tree.map(assert_array_equal, known, state.estimator)
         state, _ = SEARCH.step(state, KEY)
     assert not record.arrays("states", 4)["visits"].size
-
-
-@pytest.mark.slow
-def test_grids_are_drawn_with_other_generators_of_jax():
-    """With which none of a vector of keys can be drawn from, as of no cones."""
-    key = jax.random.key(0, impl="rbg")
-    for dimension in (1, 6):
-        box = Box([0.0] * dimension, [1.0] * dimension)
-        grids = init(VisitCounts(grids=8, rows=4), box, key).grids
-        assert len(grids.boxes.axis) + len(grids.cones.axis) == 8
