@@ -21,8 +21,7 @@ from learning import (
 from numpy.testing import assert_allclose, assert_array_equal
 from stores import run_in_memory
 
-from brns import Box, Generation, VisitCounts
-from brns.core import Population
+from brns import Box, VisitCounts
 from brns.estimators.counts import _tabulate_rarity
 
 FINE = VisitCounts(grids=16, rows=4096, grid_dims=2, cell_sizes=(5e-4, 1e-3))
@@ -151,31 +150,6 @@ def test_novelty_of_every_number_of_visits():
     assert_allclose(table[bins], 1 / np.sqrt(1 + number), rtol=6e-4, atol=1e-7)
     assert_allclose(table[bins][:2000], 1 / np.sqrt(1 + number[:2000]), rtol=1e-5)
     assert (np.diff(_tabulate_rarity(100)) <= 0).all()
-
-
-@pytest.mark.slow
-def test_ten_million_behaviors():
-    """Every one is counted, and the novelty of places never rises."""
-    state, points = learned(COUNTS, [uniform(0, 100)]), uniform(1, 1000)
-
-    @jax.jit
-    def further(state, key):
-        def one(state, number):
-            batch = 600 * jax.random.uniform(jax.random.fold_in(key, number), (10_000, 2))
-            born = Population.from_descriptors(batch, number)
-            generation = Generation.from_descriptors(batch, 1)._replace(offspring=born)
-            return COUNTS.update(state, generation, key), None
-
-        return jax.lax.scan(one, state, state.newest + 1 + jnp.arange(100))[0]
-
-    before = novelty(COUNTS, state, points)
-    for part in range(10):
-        state = further(state, jax.random.fold_in(KEY, part))
-        after = novelty(COUNTS, state, points)
-        assert (after <= before).all()
-        before = after
-    assert state.seen == 10_000_100
-    assert (np.asarray(state.visits).reshape(16, -1).sum(axis=1) == 10_000_100).all()
 
 
 def test_new_cells_share_rows_as_often_as_the_docstring_says():
