@@ -29,13 +29,6 @@ def test_what_is_found_again_is_not_new_at_any_scale(dimension):
     assert (new[40:] == 0).all()
 
 
-def test_behaviors_beyond_all_numbers_of_cells_have_one(recwarn):
-    seen = saturation.VisitedCells(brns.Box([0.0, 0.0], [1e-15, 1e-15]))
-    far = np.array([[3e38, 1e20], [-3e38, 0.0]], np.float32)
-    assert [seen.update_new_cell_fraction(far) for _ in range(3)] == [1, 0, 0]
-    assert not recwarn.list
-
-
 def test_a_run_ends_where_it_is_saturated(tmp_path):
     still = replace(HOST, mutate=brns.PolynomialMutation(rate=0.0))
     (record,) = brns.run(still, 30, out=tmp_path, until=brns.saturated)

@@ -90,15 +90,6 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
     assert summarize_runs(record.path)[0].seconds == pytest.approx(record.seconds)
 
 
-def test_work_takes_no_time_below_zero_where_a_clock_was_set_back(tmp_path):
-    (record,) = brns.run(HOST, 1, out=tmp_path / "run")
-    later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=5)
-    facts = json.loads(record.metadata.model_dump_json())
-    facts["sessions"][0]["began"] = later.isoformat()
-    rewrite(record.path, facts)
-    assert record.seconds == summarize_runs(record.path)[0].seconds == 0
-
-
 def test_a_session_that_ends_while_another_waits_for_its_lock_stays(tmp_path, monkeypatch):
     brns.run(HOST, 1, out=tmp_path / "run")
     lock = opening._lock_until_closed
