@@ -139,16 +139,6 @@ def test_all_lines_have_bands_of_one_kind():
     assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 2.0]
 
 
-def test_a_long_title_stays_within_its_panel():
-    figure = Figure(figsize=(5.4, 4.7), layout="constrained")
-    ax = figure.subplots()
-    style.prepend_to_title(ax, ", ".join(f"a_setting={number}" for number in range(6)))
-    figure.draw_without_rendering()
-    place = ax._left_title.get_window_extent()
-    assert place.x1 <= figure.bbox.width
-    assert place.y1 <= figure.bbox.height
-
-
 def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
     scale = style.make_rank_norm(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
     assert_allclose(scale([1, 2, 3, 4, 1000]), [0, 0.25, 0.5, 0.75, 1])
@@ -211,15 +201,6 @@ def test_text_is_legible_whatever_the_users_style(style, near):
     assert own.xaxis.label.get_color() == theirs
     for line in own.lines:
         assert contrast(line.get_color(), own.get_facecolor()) > 2  # lines have a light ground
-
-
-def test_axes_may_be_of_a_subfigure(near, tmp_path):
-    whole = Figure(figsize=(8, 4))
-    for part, name in zip(whole.subfigures(1, 2), ("behaviors", "age"), strict=True):
-        ax = part.subplots()
-        assert draw(name, near[0], ax=ax) is whole
-        assert style.measure_panel_inches(ax) == pytest.approx((4, 4))
-    pictures.save(whole, tmp_path / "both.png")
 
 
 @pytest.mark.parametrize(
