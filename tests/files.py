@@ -1,6 +1,7 @@
 """A run's files, as tests compare and spoil them; and trees of arrays."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -45,6 +46,15 @@ def copy_run(record, path, last=None):
         if last is not None and int(file.stem) > last:
             file.unlink()
     return Record(path, record.search)
+
+
+def refusing(code):
+    """A function of the system that fails in this way."""
+
+    def refuse(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    return refuse
 
 
 def same(a, b):

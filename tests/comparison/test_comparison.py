@@ -1,5 +1,6 @@
 """Comparisons: facts against a record, statistics by hand, and the page."""
 
+import errno
 import os
 import shutil
 import time
@@ -11,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import refusing
 from jax.extend.backend import get_backend
 from numpy.testing import assert_allclose, assert_array_equal
 from stores import run_in_memory
@@ -272,21 +274,13 @@ def test_what_makes_no_comparison_is_refused(tmp_path, unchecked, what, changed,
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_is_computed(
-    tmp_path, unmeasured
+def test_a_file_or_a_closed_folder_is_refused_before_anything_is_computed(
+    tmp_path, unmeasured, monkeypatch
 ):
     (tmp_path / "file").touch()
     with pytest.raises(RecordError, match=r"cannot be made \(Not a directory\): choose another"):
         brns.compare("arm", METHODS, out=tmp_path / "file")
-
-
-def test_a_folder_that_takes_no_file_is_refused_before_anything_is_computed(
-    tmp_path, unmeasured, monkeypatch
-):
-    def closed(dir):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("tempfile.TemporaryFile", closed)
+    monkeypatch.setattr("tempfile.TemporaryFile", refusing(errno.EACCES))
     with pytest.raises(RecordError, match="Permission denied"):
         brns.compare("arm", METHODS, out=tmp_path / "closed")
 

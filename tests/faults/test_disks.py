@@ -8,7 +8,7 @@ import shutil
 
 import jax
 import pytest
-from files import bits
+from files import bits, refusing
 from shell import begin, finished
 from small import MAZE, SEARCH
 
@@ -101,16 +101,13 @@ def test_an_empty_folder_keeps_its_rights(tmp_path):
 
 
 def test_a_run_that_cannot_be_read_is_told(half, monkeypatch):
-    def refuse(path, *_):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
     for what, read in [
         ("zipfile.ZipFile", lambda: Record(half).column("offspring.id")),
         ("pathlib.Path.exists", lambda: brns.records(half)),
         ("pathlib.Path.read_bytes", lambda: Record(half)),
     ]:
         with monkeypatch.context() as patch:
-            patch.setattr(what, refuse)
+            patch.setattr(what, refusing(errno.EACCES))
             with pytest.raises(RecordError, match=r"Permission denied\): ask its owner"):
                 read()
 

@@ -8,6 +8,7 @@ import warnings
 import jax
 import platformdirs
 import pytest
+from files import refusing
 
 from brns.runs import compilation_cache
 
@@ -49,16 +50,12 @@ def homeless(name):
     raise RuntimeError("could not determine the home directory")
 
 
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
 @pytest.mark.parametrize(
     ("what", "replacement"),
     [
         ("platformdirs.user_cache_path", homeless),
-        ("fcntl.flock", full),
-        ("pathlib.Path.mkdir", full),
+        ("fcntl.flock", refusing(errno.ENOSPC)),
+        ("pathlib.Path.mkdir", refusing(errno.ENOSPC)),
         ("os.fstatvfs", lambda file: os.statvfs_result((4096, 4096, *[10] * 8))),
     ],
 )

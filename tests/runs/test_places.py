@@ -8,7 +8,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from files import contents
+from files import contents, refusing
 from searches import HOST
 from worlds import HostIdentity
 
@@ -126,15 +126,6 @@ def test_a_volume_or_a_folder_in_a_closed_one_is_refused_before_anything_is_comp
             brns.run(HOST, 1, out=mine)
     brns.run(HOST, 1, out=mine / "run")
     assert [path.name for path in mine.iterdir()] == ["run"]
-
-
-def refusing(code):
-    """A function of the system that fails in this way."""
-
-    def refuse(*_, **__):
-        raise OSError(code, os.strerror(code))
-
-    return refuse
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.EINVAL])

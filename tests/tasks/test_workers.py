@@ -1,5 +1,6 @@
 """Tasks with workers: the same bits whoever evaluates, and errors that name whom they met."""
 
+import errno
 import multiprocessing
 import os
 import pickle
@@ -18,7 +19,7 @@ import loky
 import numpy as np
 import pytest
 from chunks import EXPECTED, GENOTYPES, KEY, Slow, alone
-from files import bits, same
+from files import bits, refusing, same
 from searches import HOST
 from shell import TESTS, python
 from worlds import Faulty, HostIdentity, Identity, Windy
@@ -292,10 +293,7 @@ def test_workers_round_and_draw_by_the_settings_of_jax_in_the_searchs_process(sh
 
 
 def test_no_shared_memory_is_told_with_what_to_do(monkeypatch):
-    def refused(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("loky.ProcessPoolExecutor", refused)
+    monkeypatch.setattr("loky.ProcessPoolExecutor", refusing(errno.ENOSPC))
     with (
         Processes(HostIdentity(), workers=1) as task,
         pytest.raises(EvaluationError, match=r"No space left.*/dev/shm.*--shm-size"),
