@@ -7,6 +7,7 @@ CODE = """
 import argparse
 import dataclasses
 import functools
+import logging
 import numpy as np
 import brns
 import aside
@@ -29,11 +30,14 @@ class Ground:
 GROUND = Ground(3.0)
 CONFIG = {"offset": [0.0, 1.0], "out": "runs/one"}
 SEEN = {}
+log = logging.getLogger("own")
+log.setLevel(logging.INFO)
 
 
 def helper(genotypes):
     global counted
     counted += 1
+    log.debug("counted")
     SEEN[counted] = len(genotypes)
     return genotypes[:, :2] * GAIN + given.power * GROUND.width + TABLE[0] + CONFIG["offset"][0]
 
