@@ -204,16 +204,6 @@ def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, capl
     assert len(caplog.records) == 5  # founders alone
 
 
-def test_what_is_worked_through_is_logged_too(monkeypatch, caplog):
-    monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
-    caplog.set_level("INFO", "brns")
-    assert list(progress.show_progress_of("abc", "comparing", 3)) == ["a", "b", "c"]
-    first, _, last = [one.message for one in caplog.records]
-    assert first == "comparing: 1 of 3"
-    assert last.startswith("comparing: 3 of 3, ")
-    assert last.endswith("/s, 0:00:00 left")
-
-
 def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch):
     """A `display` like IPython's makes an output, which its handle replaces."""
     outputs = []
