@@ -136,18 +136,6 @@ def test_a_file_that_a_task_writes_is_no_edit_of_a_fork_either(tmp_path, monkeyp
     assert forked.metadata.changing == ["file trace.csv"]
 
 
-@pytest.mark.slow
-def test_what_a_task_changes_may_be_a_constant_elsewhere(tmp_path, monkeypatch):
-    """Of the same name, in another module."""
-    text = "gain = 1.0\ndef use(x):\n    global gain\n    gain += 1\n    return x"
-    brns.check_task(Own(loaded(tmp_path, "one", text, monkeypatch).use))
-    text, texts = "gain = 1.0\ndef use(x):\n    return gain * x", []
-    for gain in ("1.0", "2.0"):
-        other = loaded(tmp_path, "other", text.replace("1.0", gain), monkeypatch)
-        texts.append(read_sources(search(Own(other.use))))
-    assert list(diff_code_by_name(texts[0].texts, texts[1])) == ["other.gain"]
-
-
 class Lazy:
     """A task that makes public attributes when it is first evaluated, and drops others."""
 
