@@ -224,27 +224,13 @@ def test_another_lambda_of_the_same_name_is_an_edit(keep_compiled):
     assert [after - edits[0] for after in edits] == [0, 1, 2, 3]
 
 
-class Simulated(Own):
-    """A task whose settings change."""
-
-
-class Simulator:
-    """Of a task's, with a public counter."""
-
-    steps = 0
-
-    def __call__(self, genotypes):
-        self.steps += 1
-        return genotypes
-
-
 @pytest.mark.slow
 def test_tasks_in_turn_make_nothing_anew(own, monkeypatch):
     def make(gain):
         return lambda genotypes: gain * genotypes
 
     tasks = [Own(make(1.0)), Own(make(0.5)), Own(lambda x: x), Own(lambda x: x / 2)]
-    tasks += [Simulated(Simulator()), own.Module()]
+    tasks += [Counting(), own.Module()]
     turns = [(task, {}) for task in tasks] + [(tasks[0], {"estimator": own.Estimator()})]
     for task, changes in turns:
         reach(task, **changes)
