@@ -101,19 +101,3 @@ def test_the_nearest_may_each_stand_in_another_group():
     found = nearest_squared_distances(jnp.array([[0.0], [599.0]]), line, 16)
     assert_array_equal(found, np.tile(np.arange(16.0) ** 2, (2, 1)))
     assert nearest_squared_distances(jnp.zeros((0, 1)), line, 3).shape == (0, 3)  # of nobody
-
-
-def test_where_few_are_present_the_rest_is_infinitely_far():
-    """30 rows of which 10 stand, and 15 looked for; among 5 rows, too."""
-    points = np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32)
-    present = np.arange(30) % 3 == 0
-    found = nearest_squared_distances(
-        jnp.asarray(points), References(jnp.asarray(points), jnp.asarray(present)), 15
-    )
-    distances = ((points[:, None] - points[present]) ** 2).sum(axis=2)
-    assert_allclose(found[:, :10], np.sort(distances, axis=1), rtol=1e-5)
-    assert np.isinf(found[:, 10:]).all()
-    few = nearest_squared_distances(
-        jnp.asarray(points), References(jnp.asarray(points[:5]), jnp.ones(5, bool)), 18
-    )
-    assert np.isinf(few).sum(axis=1).tolist() == [13] * 30
