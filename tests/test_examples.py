@@ -190,16 +190,6 @@ def test_commands_of_the_documentation(tmp_path):
     assert (tmp_path / "short.gif").read_bytes()[:3] == b"GIF"
 
 
-def test_no_folder_is_made_twice():
-    """Someone reads several pages in one folder, and a run is never written over."""
-    others = [(ROOT / page).read_text() for page in ("README.md", "docs/tutorial.py")]
-    made = []
-    for text in (*PAGES.values(), *others):
-        made += set(re.findall(r"""out(?:=f?"|[ ])(runs/[^"\s{`]+)""", text))
-    assert len(made) > 20
-    assert sorted(made) == sorted(set(made))
-
-
 def blocks(text, language):
     """The code blocks of a page in reStructuredText."""
     found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)

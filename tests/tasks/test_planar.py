@@ -1,13 +1,10 @@
 """The planar arm, the linear projection and a loose box: by hand and against NumPy."""
 
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.testing import assert_allclose
 
-import brns
 from brns import LinearProjection, PlanarArm
 from brns.comparison.worlds import WidenedBehaviorSpace
 
@@ -48,15 +45,6 @@ def test_fitness_is_minus_the_variance_of_the_angles():
     genotypes = np.array([[0.5, 0.5], [0.5, 1.0]], np.float32)
     fitness = PlanarArm(2).evaluate(jnp.asarray(genotypes), KEY).fitness
     assert_allclose(fitness, [0, -((np.pi / 2) ** 2)], rtol=1e-5)
-
-
-def test_no_arm_is_less_fit_than_the_offset_of_its_qd_score():
-    """Of 7 angles 3 at -180 and 4 at 180 degrees: a variance of pi^2 (1 - 1/49)."""
-    corners = (np.arange(2**7)[:, None] >> np.arange(7)) & 1
-    least = PlanarArm().evaluate(jnp.asarray(corners, jnp.float32), KEY).fitness.min()
-    assert_allclose(least, -(np.pi**2) * (1 - 1 / 49), rtol=1e-5)
-    page = Path(brns.__file__).parents[1] / "docs" / "python.rst"
-    assert f"offset=-{np.pi**2:.2f}" in page.read_text()
 
 
 def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
