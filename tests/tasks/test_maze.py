@@ -188,22 +188,6 @@ def test_a_robot_is_never_inside_a_wall(hard, path):
     assert np.ptp(path[:, -1, 0]) > 200  # they did go places
 
 
-def test_the_trajectory_is_the_policy_and_the_step_in_turn():
-    maze, some = DeceptiveMaze(steps=40, goal=(90.0, 480.0)), genotypes(30)
-    path = maze.trajectory(some, every=40)
-    assert path.shape == (30, 2, 3)
-    assert_array_equal(path[:, 0], np.broadcast_to(START, (30, 3)))
-    evaluation = maze.evaluate(some, jax.random.key(0))
-    assert_array_equal(path[:, -1, :2], evaluation.descriptor)
-    assert_array_equal(evaluation.solved, maze.solved(path[:, -1, :2]))
-    assert 0 < evaluation.solved.sum() < 30
-    pose = jnp.tile(START, (30, 1))
-    observation = jnp.tile(jnp.array(module.NOTHING_SEEN), (30, 1))
-    for _ in range(40):
-        pose, observation = maze.step(pose, POLICY(some, observation))
-    assert_allclose(path[:, -1], pose, atol=2e-2)
-
-
 def test_a_genotype_ends_where_it_ends_in_any_batch(hard, path):
     last, some, key = path[:, -1, :2], jnp.asarray(RECORDED["weights"]), jax.random.key(0)
     assert_array_equal(hard.evaluate(some[:1], key).descriptor, last[:1])
