@@ -8,7 +8,6 @@ import pytest
 from learning import (
     COUNTS,
     KEY,
-    SEARCH,
     SQUARE,
     init,
     learned,
@@ -19,7 +18,6 @@ from learning import (
     update,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from stores import run_in_memory
 
 from brns import Box, VisitCounts
 from brns.estimators.counts import _tabulate_rarity
@@ -167,14 +165,3 @@ def test_many_seeds_at_once_are_those_seeds_alone():
     together = jax.jit(both)(keys)
     alone = update(COUNTS, init(COUNTS, SQUARE, keys[1]), born, keys[1])
     assert_array_equal(together.visits[1], alone.visits)
-
-
-def test_a_record_keeps_no_visits_and_counts_them_again():
-    (record,) = run_in_memory(SEARCH, 4, [0], checkpoint_every=2)
-    state = SEARCH.init(KEY)
-    for number in range(5):
-        if number in (0, 2, 4):
-            known = record.state(number, SEARCH).estimator
-            jax.tree.map(assert_array_equal, known, state.estimator)
-        state, _ = SEARCH.step(state, KEY)
-    assert not record.arrays("states", 4)["visits"].size

@@ -87,6 +87,7 @@ def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order, 
     for number in order:
         again = Record(record, counting)
         jax.tree.map(assert_array_equal, record.state(number), again.state(number))
+    assert not record.arrays("states", 9)["visits"].size
     if order == sorted(order):
         assert [g for which, g in read if which is record] == list(range(11))
 
