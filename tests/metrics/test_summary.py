@@ -1,14 +1,13 @@
-"""Ages, distances to parents and the numbers of a table, by hand on a family of four."""
+"""The numbers of a table, by hand on a family of four."""
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from fake_record import FakeRecord, family
-from numpy.testing import assert_allclose, assert_array_equal
 
 from brns.formatting import format_csv, format_number
-from brns.metrics import dynamics, measures
+from brns.metrics import measures
 from brns.metrics.measures import Measure, summarize_run, summarize_seeds
 
 
@@ -30,15 +29,6 @@ FACTS = {
     "age": 0.5,
     "parent_distance": (4 + 3.25) / 2,
 }
-
-
-def test_ages_and_distances_to_parents_by_hand():
-    """Generation 1: ages 1 and 0. Generation 2: ages 1 and 0 again, of others."""
-    assert_array_equal(dynamics.survivors_age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
-    # Founders have no parent. From (3, 4) to its dead parent (3, 0) it is 4, from (5.5, 4) to (3,
-    # 4) it is 2.5.
-    found = dynamics.survivors_parent_distance_of_record(FakeRecord(family()))
-    assert_allclose(found, [np.nan, 4.0, (4 + 2.5) / 2])
 
 
 def test_a_run_without_and_with_states():
