@@ -15,9 +15,8 @@ from brns.settings.differences import find_differences
 from brns.settings.edits import diff_code_by_name
 
 BEGIN = """
-import abc, argparse, collections, dataclasses, fractions, functools, itertools, operator
-import types, typing
-import equinox as eqx, gymnasium, jax, numpy as np, pydantic
+import argparse, fractions, functools, types
+import gymnasium, jax, numpy as np, pydantic
 
 class Gain:
     def __init__(self, gain):
@@ -29,7 +28,6 @@ def called(x):
 """
 WAYS = {
     "a partial's arguments": "use = functools.partial(np.clip, a_min=0, a_max=GAIN)",
-    "a package's function": "use = np.sin if GAIN == 1 else np.cos",
     "a package's function that a class or an argument holds": """class Arm:
     turn = np.sin if GAIN == 1 else np.cos
 def scale(x, power=Arm.turn):
@@ -52,29 +50,11 @@ use = outer([GAIN])""",
 return Scale().call(x)""",
     "an attribute of a function": "def use(x):\n    return use.gain * x\nuse.gain = GAIN",
     "a fraction": "held = fractions.Fraction(GAIN)\ndef use(x):\n    return held * x",
-    "a list that holds itself": """held = [GAIN]
-held.append(held)
-return held[0] * x""",
     "objects in a list": """gains = [Gain(0.0), Gain(GAIN)]
 return gains[1](x)""",
     "a method of an object": "use = Gain(GAIN).__call__",
     "numpy.vectorize": "@np.vectorize\ndef use(x):\n    return x * literal",
     "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
-    "an implementation by type": """@functools.singledispatch
-def use(x):
-    return x
-@use.register
-def other(x: int):
-    return x * literal""",
-    "what a C function is made of": "use = operator.itemgetter(GAIN)",
-    "the order of base classes": """class First:
-    gain = 1
-class Second:
-    gain = 2
-class Both(*((First, Second)[::3 - 2 * GAIN])):
-    pass
-return Both.gain * x""",
-    "a default with an underscore": "use = lambda x, _gain=GAIN: _gain * x",
     "how an object is made": """class Made:
     def __new__(cls):
         self = super().__new__(cls)
@@ -84,18 +64,9 @@ return Made().gain * x""",
     "another package of the same name": """import numpy
 library = (numpy, jax.numpy)[GAIN - 1]
 return library.sin(x)""",
-    "an argument of the program": """given = argparse.Namespace(gain=GAIN)
-return given.gain * x""",
     "an object of a package": """if True:
     made = gymnasium.make("Pendulum-v1", g=GAIN)
 return made.step(x)""",
-    "a method of a whole number": """import enum
-class Ground(enum.IntEnum):
-    STEEP = 1
-    def slope(self):
-        return literal
-def use(x, ground=Ground.STEEP):
-    return ground.slope() * x""",
     "a dictionary with dots": """class Config(dict):
     __getattr__ = dict.__getitem__
 config = Config(gain=GAIN)
@@ -109,18 +80,8 @@ return settings.gain * x""",
         return literal
 gymnasium.register("Made-v0", entry_point=Env)
 return gymnasium.make("Made-v0").step(x)""",
-    "one that a partial makes": """class Env(gymnasium.Env):
-    def step(self, action):
-        return literal
-gymnasium.register("Made-v0", entry_point=Env)
-use = functools.partial(gymnasium.make, "Made-v0")""",
-    "one that is assigned in passing": """print(made := np.random.default_rng(GAIN))
-return made.normal(x)""",
     "what is done to an object": """made = np.random.default_rng(0)
 made.bit_generator.advance(GAIN)
-return made.normal(x)""",
-    "what a method does to an object, and gives": """made = np.random.default_rng(0)
-drawn = made.normal(size=GAIN)
 return made.normal(x)""",
     "a function that makes an object which hides": """class Robot:
     def __init__(self, mass):
@@ -132,29 +93,18 @@ return made._weight * x""",
     "a part of an object": """made = gymnasium.make("Pendulum-v1")
 made.unwrapped.m = GAIN
 return made.step(x)""",
-    "the key of a dictionary": """def scale(x):
-    return literal * x
-held = {scale: 1.0}
-return sum(key(x) for key in held)""",
-    "a variable of a closure that is called as one of a run's": """def make(out):
-    return lambda x: out * x
-use = make(GAIN)""",
-    "an argument of a function that is one of a run's too": """CONFIG = {"out": GAIN}
+    "a dictionary that is given as arguments": """CONFIG = {"out": GAIN}
 def scale(x, out):
     return out * x
 return scale(x, **CONFIG)""",
     "the arguments of a program as a dictionary": """arguments = argparse.Namespace(gain=GAIN)
 return vars(arguments)["gain"] * x""",
-    "a registered environment that a partial makes": """class Env(gymnasium.Env):
-    pass
-gymnasium.register("Edited-v0", entry_point=functools.partial(Env, GAIN))
-use = None""",
     "a namespace that names another function": """def deep(x):
     return held.gain * x
 held = types.SimpleNamespace(go=deep, gain=GAIN)
 def use(x):
     return held.go(x)""",
-    "its arguments": """class Env(gymnasium.Env):
+    "arguments of a registered environment": """class Env(gymnasium.Env):
     pass
 gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
 use = None""",
@@ -202,14 +152,6 @@ class Robot(Base):
         super().__init__(**others)
 def make(gain):
     return Robot(gain=gain)""",
-    "a decorated initializer": """def noted(function):
-    return functools.wraps(function)(lambda *a, **k: function(*a, **k))
-class Robot:
-    @noted
-    def __init__(self, gain):
-        self._gain = gain
-def make(gain):
-    return Robot(gain)""",
     "an environment in wrappers": """class Cart(gymnasium.Env):
     def __init__(self, gain):
         self._gain = gain
@@ -222,15 +164,6 @@ def make(gain):
     return gymnasium.wrappers.TransformAction(env, lambda x: gain * x, env.action_space)""",
     "an environment's arguments": """def make(gain):
     return gymnasium.make("Pendulum-v1", g=gain)""",
-    "attributes of an abstract class": """class Base(abc.ABC):
-    def __init__(self, **others):
-        self.configure(**others)
-    def configure(self, gain):
-        self.gain = gain
-class Robot(Base):
-    pass
-def make(gain):
-    return Robot(gain=gain)""",
     "arrays of a package's object": """import scipy.interpolate
 def make(gain):
     return scipy.interpolate.RegularGridInterpolator([[0.0, 1.0, 2.0]], [0.0, gain, 1.0])""",
