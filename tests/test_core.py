@@ -9,11 +9,11 @@ from searches import search
 from worlds import HostIdentity, Identity
 
 import brns
+from brns.comparison.worlds import WidenedBehaviorSpace
 from brns.core import Box, Evaluation, Generation, Population
 from brns.core.box import as_array_and_check_real
 from brns.core.evaluation import as_evaluation
 from brns.core.population import concatenate_populations, take_rows
-from brns.tasks.sharded import Wrapper
 
 
 def test_uniform_points_fill_the_box():
@@ -28,17 +28,8 @@ def test_uniform_points_fill_the_box():
     assert_allclose(points.std(0), np.array([2, 500]) / np.sqrt(12), rtol=0.02)
 
 
-class Wider(Wrapper):
-    """A task of the user's with a box that is computed of another."""
-
-    @property
-    def behavior_space(self):
-        box = self.task.behavior_space
-        return Box(box.low - 1, box.high + 1)
-
-
 def test_a_box_is_known_where_jax_compiles():
-    wider = search(Wider(Identity()), brns.PopulationKNN(k=2))
+    wider = search(WidenedBehaviorSpace(Identity(), 2.0), brns.PopulationKNN(k=2))
     state, key = wider.init(jax.random.key(0)), jax.random.key(1)
     expected, _ = wider.step(state, key)
     compiled, _ = jax.jit(lambda state: wider.step(state, key))(state)

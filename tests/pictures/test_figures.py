@@ -165,16 +165,10 @@ def test_the_line_of_a_solution_leads_from_a_founder_parent_by_parent(maze, near
         draw("lineage", maze, individual=140)
 
 
-def renamed(record, seed, changed):
-    """The same run as if of other settings."""
-    other = Record(record.path)
-    other.experiment = {**other.experiment, "seed": seed}
-    other.metadata.changed = changed
-    return other
-
-
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
-    other = renamed(archived[0], 1, {"task.steps": 5, "estimator.entry": "$\\frac{$"})
+    other = Record(archived[0].path)  # the same run as if of other settings
+    other.experiment = {**other.experiment, "seed": 1}
+    other.metadata.changed = {"task.steps": 5, "estimator.entry": "$\\frac{$"}
     told = [pictures.label_method(archived[0]), "archive, entry=$\\frac{$"]
     assert list(pictures.group_by_method([*archived, other])) == told
     figure = draw("age", [archived[0], other])
