@@ -13,7 +13,7 @@ from shell import call
 from worlds import Identity
 
 from brns import ArchiveKNN, NoveltySearch
-from brns.cli.listing import find_batches_and_lone_runs, print_runs, summarize_runs
+from brns.cli.listing import print_runs, summarize_runs
 from brns.experiments import make_search
 from brns.experiments.names import find_names_and_changed_settings
 from brns.experiments.overrides import apply_overrides
@@ -92,13 +92,6 @@ def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
     assert max(map(len, lines)) <= 80
     at = lines.index(next(line for line in lines if line.startswith("finished")))
     assert any("10/10" in line for line in lines[at : at + 4])
-
-
-def test_a_folder_of_runs_is_runs_and_batches(runs, tmp_path):
-    for name in ("alone", "deep/batch/seed0000", "deep/batch/seed0001"):
-        shutil.copytree(runs / "finished", tmp_path / name)
-    assert find_batches_and_lone_runs(tmp_path) == [tmp_path / "alone", tmp_path / "deep/batch"]
-    assert find_batches_and_lone_runs(tmp_path / "alone") == [tmp_path / "alone"]
 
 
 def test_a_search_and_its_settings_are_called_what_was_typed():
