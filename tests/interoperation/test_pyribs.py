@@ -62,13 +62,6 @@ def test_pyribs_schedulers_and_emitters_take_it():
     assert result.stats.num_elites > 2
 
 
-def test_an_empty_batch_changes_nothing():
-    archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=1)
-    archive.add(np.zeros((1, 1)), None, np.ones((1, 2)))
-    archive.add(np.zeros((0, 1)), None, np.zeros((0, 2)))
-    assert archive.sample_elites(3)["measures"].shape == (3, 2)
-
-
 @pytest.fixture(scope="module")
 def record():
     return run_in_memory(HOST, 4, [0])[0]
