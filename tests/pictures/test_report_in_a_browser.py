@@ -92,19 +92,6 @@ def test_it_plays_pauses_and_is_moved_by_keys(browser, page):
     assert said == []
 
 
-def test_panels_and_tables_fit_a_telephone(browser, page):
-    tab, _ = opened(browser, page)
-    tab.set_viewport_size({"width": 390, "height": 800})
-    tab.wait_for_timeout(200)
-    assert tab.evaluate("document.documentElement.scrollWidth") == 390
-    cut = "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
-    assert tab.evaluate(f"{cut}.length") == 0
-    for box in (canvas.bounding_box() for canvas in tab.locator("#view canvas").all()):
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 390
-        assert box["width"] > 300
-
-
 def test_pointing_tells_who_it_is(browser, page, near):
     tab, said = opened(browser, page)
     canvas = tab.locator("#view canvas").first
