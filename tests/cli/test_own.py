@@ -5,15 +5,7 @@ import os
 import pytest
 from shell import call
 
-from brns import (
-    NoveltySearch,
-    PlanarArm,
-    PopulationKNN,
-    Record,
-    Sharded,
-    VisitCounts,
-    run,
-)
+from brns import NoveltySearch, PlanarArm, PopulationKNN, Record, Sharded, VisitCounts, run
 from brns.cli.user_code import (
     load_or_make_user_search,
     load_records,
@@ -215,18 +207,15 @@ def test_what_may_fail_in_an_own_search_may_fail_too_with_settings_and_when_resu
     monkeypatch.syspath_prepend(folder)
     own = f"lonely_world:{name}"
     search = make_search_from(own, None, ["task.genes=4"])
-    assert search.task.failures == 0.5
+    given = search.task
+    assert given.failures == 0.5
     run(search, 1, out=tmp_path / "run", progress=False)
     (record,) = load_records([tmp_path / "run"], [own])
     task = record.search.task
-    assert (task.failures, task.chunk, task.timeout) == (
-        0.5,
-        search.task.chunk,
-        search.task.timeout,
-    )
+    assert (task.failures, task.chunk, task.timeout) == (0.5, given.chunk, given.timeout)
     assert unwrap_task(task).genes == 4
     with open_workers(record.search, "1", None, None, None) as spread:
-        assert (spread.task.failures, spread.task.timeout) == (0.5, search.task.timeout)
+        assert (spread.task.failures, spread.task.timeout) == (0.5, given.timeout)
 
 
 def test_an_own_search_on_several_devices_stays_there(folder, monkeypatch, tmp_path):

@@ -5,18 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learning import (
-    COUNTS,
-    KEY,
-    SQUARE,
-    init,
-    learned,
-    newborn,
-    novelty,
-    people,
-    uniform,
-    update,
-)
+from learning import COUNTS, KEY, SQUARE, init, learned, newborn, novelty, people, uniform, update
 from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import Box, VisitCounts
