@@ -12,7 +12,6 @@ from searches import HOST
 import brns
 from brns import Record
 from brns.cli.listing import summarize_runs
-from brns.runs import opening
 
 
 def test_a_service_without_output_runs(tmp_path, monkeypatch):
@@ -88,17 +87,3 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
     again -= datetime.datetime.fromisoformat(second.began)
     assert record.seconds == pytest.approx(60 + again.total_seconds(), abs=1e-3)
     assert summarize_runs(record.path)[0].seconds == pytest.approx(record.seconds)
-
-
-def test_a_session_that_ends_while_another_waits_for_its_lock_stays(tmp_path, monkeypatch):
-    brns.run(HOST, 1, out=tmp_path / "run")
-    lock = opening._lock_until_closed
-
-    def wait(*runs_and_locks):
-        monkeypatch.setattr(opening, "_lock_until_closed", lock)
-        brns.resume(tmp_path / "run", 2, search=HOST)
-        lock(*runs_and_locks)
-
-    monkeypatch.setattr(opening, "_lock_until_closed", wait)
-    (record,) = brns.resume(tmp_path / "run", 3, search=HOST)
-    assert [session.after for session in record.metadata.sessions] == [0, 1, 2]
