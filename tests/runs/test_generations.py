@@ -61,8 +61,11 @@ def test_a_loop_that_is_left_open_says_so_and_is_closed_at_the_end(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_program_ends_quietly_though_a_loop_is_open(tmp_path):
-    ended = finished(python("-c", OPEN, folder=tmp_path))
+def test_a_program_ends_quietly_though_a_loop_is_open_and_a_thread_waits_for_its_environment(
+    tmp_path,
+):
+    (tmp_path / "own.py").write_text(OPEN)
+    ended = finished(python("-W", "ignore", "own.py", folder=tmp_path))
     assert (ended.returncode, ended.stdout) == (0, "left\n")
     assert "Exception" not in ended.stderr
     (record,) = brns.records(tmp_path / "run")
@@ -70,10 +73,30 @@ def test_a_program_ends_quietly_though_a_loop_is_open(tmp_path):
 
 
 OPEN = """
+import threading
+import gymnasium
+import numpy as np
 import brns
-from searches import HOST
 
-loop = brns.generations(HOST, 30, out="run", progress=False)
+class Bridge(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-5, 5, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self):
+        self.stop = threading.Event()
+        threading.Thread(target=self.stop.wait).start()
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.full(2, action, np.float32), 0.0, False, False, {}
+
+    def close(self):
+        self.stop.set()
+
+search = brns.NoveltySearch(brns.GymnasiumTask(Bridge, steps=2), brns.PopulationKNN(k=2))
+loop = brns.generations(search, 30, out="run", progress=False)
 for saved in loop:
     if saved.number == 3:
         break
