@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import cloudpickle
 import equinox as eqx
@@ -21,7 +22,7 @@ import pytest
 from chunks import EXPECTED, GENOTYPES, KEY, Slow, alone
 from files import bits, refusing, same
 from searches import HOST
-from shell import TESTS, python
+from shell import TESTS, finished, python
 from worlds import Faulty, HostIdentity, Identity, Windy
 
 import brns
@@ -30,6 +31,7 @@ from brns.settings.description import part_from_json, part_to_json
 from brns.settings.sources import UserCode
 from brns.tasks import chunked, processes, worker
 from brns.tasks.chunked import Chunked, pop_failure_reasons, unwrap_task
+from brns.tasks.processes import ProcessThreads
 from brns.tasks.worker import EvaluationError, WorkerError
 from brns.tasks.workers import Dask, Processes
 
@@ -325,6 +327,28 @@ def test_a_worker_whose_memory_grows_is_not_replaced(monkeypatch):
         assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
 
 
+class Begun(HostIdentity):
+    """A task that says what its process began with."""
+
+    def evaluate(self, genotypes, key):
+        fitness = np.full(len(genotypes), float(os.environ.get("BRNS_BEGUN", 0)))
+        return super().evaluate(genotypes, key)._replace(fitness=fitness)
+
+
+@pytest.mark.slow
+def test_of_two_searches_on_a_cluster_each_has_its_initializer():
+    """A cluster's thread goes on from one search to the next."""
+    thread = ThreadPoolExecutor(1)
+    for number in (1, 2, 0):
+        begin = partial(exec, f"import os; os.environ['BRNS_BEGUN'] = '{number}'", {})
+        begin = begin if number else None
+        executor = ProcessThreads(lambda _: thread, "a cluster", None, begin, None)
+        for _ in range(2):
+            evaluation = Chunked(Begun(), chunk=26, executor=executor).evaluate(GENOTYPES, KEY)
+            assert (evaluation.fitness == number).all()
+    thread.submit(lambda: processes._THREAD.process.shutdown(kill_workers=True)).result()
+
+
 class Imported(HostIdentity):
     """A task of which a process takes one, as it imports a module."""
 
@@ -364,6 +388,26 @@ def test_workers_tell_a_task_from_that_of_its_code_before_an_edit(monkeypatch):
     assert Chunked(HostIdentity())._pickle_task().digest != before
 
 
+@pytest.mark.slow
+def test_a_large_task_is_sent_anew_to_a_cluster_all_of_whose_workers_left(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
+    monkeypatch.setattr(processes, "LARGE", 100)
+    one = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**one) as cluster,
+        Dask(HostIdentity(), cluster.scheduler_address) as task,
+        distributed.Client(cluster) as client,
+    ):
+        assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+        client.retire_workers(close_workers=True, remove=True)
+        cluster.scale(0)
+        while client.scheduler_info()["workers"]:
+            time.sleep(0.1)
+        cluster.scale(1)
+        assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+
+
 def test_without_the_extra_dask_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"brns\[dask\]"):
@@ -396,10 +440,8 @@ def test_a_cluster_without_workers_is_told_and_not_waited_for_for_ever(monkeypat
 
 @pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, monkeypatch):
-    """Tasks are above `LARGE`, so that the cluster keeps them."""
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
-    monkeypatch.setattr(processes, "LARGE", 100)
     two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with (
         distributed.LocalCluster(**two) as cluster,
@@ -442,6 +484,23 @@ def test_a_busy_worker_and_its_simulator_end_with_a_search_that_was_killed(tmp_p
     waited((tmp_path / "met").exists)
     process.kill()
     process.communicate(timeout=120)  # its output ends when all that it started have ended
+
+
+ENDLESS = """
+import jax, threading
+from brns import Processes
+from worlds import HostIdentity
+class Endless(HostIdentity):
+    def evaluate(self, genotypes, key):
+        threading.Thread(target=threading.Event().wait).start()
+        return super().evaluate(genotypes, key)
+Processes(Endless(), 1).evaluate(jax.numpy.zeros((4, 5)), jax.random.key(0))
+"""
+
+
+@pytest.mark.slow
+def test_a_thread_of_a_task_that_never_ends_does_not_hold_a_worker():
+    assert finished(python("-c", ENDLESS)).returncode == 0
 
 
 def waited(condition, seconds=120):
