@@ -68,8 +68,8 @@ class Chunked(Wrapper):
     failures: Annotated[float, Ge(0), Lt(1)] = eqx.field(default=0.0, kw_only=True, static=True)
     """the share of a batch that may fail; 3 individuals always may, with 0 none"""
     timeout: Seconds | None = eqx.field(default=None, kw_only=True, static=True)
-    """seconds for a chunk; with your own executor, seconds in which some chunk must finish. None, or
-    no executor, is no limit"""
+    """seconds for a chunk; with your own executor, seconds in which some chunk must finish. None,
+    or no executor, is no limit"""
 
     traceable = False
 
