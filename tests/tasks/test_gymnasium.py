@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import cloudpickle
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
 from files import same
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.tasks.behaviors import Statistic
@@ -428,6 +429,16 @@ def test_large_images_are_fewer_at_a_time_and_a_word_is_said():
     assert (episode.observations[0] - episode.observations[0] - 1).max() == -1  # does not wrap
 
 
+def test_a_copy_with_another_environment_makes_its_own():
+    task = corridor()
+    (before,) = task.episodes(np.zeros((1, 2)))
+    copy = eqx.tree_at(lambda task: task.make_env, task, lambda: Odd(LINE, 5 * np.ones(1)))
+    (episode,) = copy.episodes(np.zeros((1, 2)))
+    assert (episode.observations == 5).all()
+    (after,) = task.episodes(np.zeros((1, 2)))
+    assert_array_equal(after.observations, before.observations)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -461,3 +472,27 @@ def test_watch_is_what_describe_sees():
     task = corridor(watch=lambda env: np.zeros(1 + int(env.x) % 4))
     with pytest.raises(ValueError, match=r"as many numbers after each step; got \[1, 3, 1\]"):
         task.episodes(np.zeros((1, 2)))
+
+
+class Telling(gymnasium.vector.SyncVectorEnv):
+    """Corridors whose infos say more than one value for each."""
+
+    more: ClassVar[dict[str, Any]] = {
+        "rate": 60.0,
+        "mean": {"of": 0.5, 3: "a"},
+        "gait": "walking",
+        "goals": [],
+        "height": np.array(3.0),
+        "wind": np.zeros(2),
+    }
+
+    def step(self, actions):
+        *values, infos = super().step(actions)
+        return *values, {**infos, **self.more}
+
+
+def test_infos_that_are_not_one_value_a_world_are_everyones():
+    task = corridor(make_env=lambda n: Telling([Corridor] * n), vector=True)
+    for episode in task.episodes(np.zeros((3, 2))):
+        assert episode.infos[-1].pop("step") == 1
+        assert repr(episode.infos[-1]) == repr(Telling.more)
