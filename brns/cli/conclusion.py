@@ -59,9 +59,9 @@ VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
     "regained": (
         (NOTHING, SELDOM),
         (
-            "no old place became novel again, by rank",
-            "old places seldom became novel again, by rank",
-            "old places became novel again, by rank",
+            "no old place ranked as novel again",
+            "old places seldom ranked as novel again",
+            "old places ranked as novel again",
         ),
     ),
 }

@@ -43,7 +43,7 @@ def test_a_verdict_says_what_the_numbers_mean():
         "new 0.003: saturated, hardly any new places",
         "eta 1.2: what was visited stayed novel",
         "kappa 2: forgot: what was known became novel again",
-        "regained 0.3: old places became novel again, by rank",
+        "regained 0.3: old places ranked as novel again",
     ]
     good = {"generations": 20, "new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
     assert explain_measures_in_words([good, good])[2] == "kappa 0: forgot nothing"
