@@ -41,7 +41,7 @@ def page() -> str:
         "figure behaviors` of a search by the library's defaults for 200 generations; those of "
         "maze and ant are the reproduction's.",
     ]
-    for name, part in parts("world").items():
+    for name, part in parts("task").items():
         lines += [
             f"### {name}",
             f"{{py:class}}`brns.{part.attribute}`: {part.meaning}. `brns run {name}`",

@@ -71,20 +71,22 @@ def test_every_part_tells_its_settings_and_is_rebuilt(part):
         assert (type(mine), mine) == (type(its), its)
 
 
-@pytest.mark.parametrize("world", parts("world"))
-def test_every_world_has_the_default_estimator_and_operator_and_the_papers_estimator(world):
-    search, usual = make_search(world), brns.NoveltySearch(brns.PlanarArm())
+@pytest.mark.parametrize("task_name", parts("task"))
+def test_every_task_has_the_default_estimator_and_operator_and_the_papers_estimator(task_name):
+    search, usual = make_search(task_name), brns.NoveltySearch(brns.PlanarArm())
     assert part_to_json(search.estimator) == part_to_json(usual.estimator)
     assert part_to_json(search.mutate) == part_to_json(usual.mutate)
-    paper = make_search(world, "paper").estimator
+    paper = make_search(task_name, "paper").estimator
     assert part_to_json(paper) == part_to_json(make_paper_brns())
 
 
-@pytest.mark.parametrize(("world", "archive"), [("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))])
-def test_the_papers_experiments_have_its_operator_and_its_archive(world, archive):
+@pytest.mark.parametrize(
+    ("task_name", "archive"), [("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))]
+)
+def test_the_papers_experiments_have_its_operator_and_its_archive(task_name, archive):
     """Sections 5.1 and 5.2: 6 enter of 10000, and 10 of 6000, the largest; k is 15 in both."""
-    assert isinstance(getattr(brns.experiments, world)().mutate, brns.PolynomialMutation)
-    estimator = make_search(world, "archive").estimator
+    assert isinstance(getattr(brns.experiments, task_name)().mutate, brns.PolynomialMutation)
+    estimator = make_search(task_name, "archive").estimator
     assert (estimator.k, estimator.additions, estimator.capacity) == archive
 
 

@@ -74,7 +74,7 @@ def run(
         enable_import_and_check_module(experiment)
     else:
         estimator = estimator or RECOMMENDED
-        find_part("an experiment that is not module:object", experiment, "world")
+        find_part("an experiment that is not module:object", experiment, "task")
         find_part("--estimator", estimator, "estimator", "preset")
     from brns.cli.conclusion import print_conclusion_and_draw
     from brns.cli.user_code import (

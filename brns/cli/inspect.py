@@ -84,7 +84,7 @@ def list_(
         if part.name == name:
             console.print(title, style="bold")
             console.print("settings, as they are by default:")
-            if part.kind == "world":
+            if part.kind == "task":
                 return _print_experiment(name)
             return _print_settings(part.search_argument, settings)
     setting = name.rpartition(".")[2]
@@ -109,12 +109,12 @@ def _read_settings(kind: Any, values: Mapping[str, Any]) -> Settings:
     return {name: (values[name], meaning) for name, (_, meaning) in found.items()}
 
 
-def _print_experiment(world: str) -> None:
-    """The settings of a world's experiment, with all its parts."""
+def _print_experiment(task_name: str) -> None:
+    """The settings of a task's experiment, with all its parts."""
     from brns.cli.screen import console
     from brns.experiments import make_search
 
-    search = make_search(world)
+    search = make_search(task_name)
     for place in ("", *dict.fromkeys(PLACES.values())):
         part = getattr(search, place) if place else search
         if place:

@@ -10,7 +10,7 @@ from brns.settings.parts import RECOMMENDED, parts
 Experiment = Annotated[
     str,
     typer.Argument(
-        help=f"{', '.join(parts('world'))}; or a task or search of your own as module:object"
+        help=f"{', '.join(parts('task'))}; or a task or search of your own as module:object"
     ),
 ]
 Directory = Annotated[Path, typer.Argument(help="a run's directory, or that of a batch of seeds")]

@@ -167,7 +167,7 @@ def world(name: str) -> World:
     suite = {each.name: each for each in SUITE}
     if name in suite:
         return suite[name]
-    check_name("a world", name, [*suite, *parts("world")])
+    check_name("a world", name, [*suite, *parts("task")])
     search = make_search(name)
     cells = _make_cells_over_last_two_dimensions(search.task)
     return make_world_of_task(search.task, search.population_size, 200, cells)._replace(name=name)

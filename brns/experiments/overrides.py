@@ -35,7 +35,7 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
             begin = ", ".join(f"{place}." for place in KINDS)
             problems.append(
                 f"--set takes NAME=VALUE, where NAME may begin with {begin}; another task or "
-                f"estimator is taken by `brns run WORLD --estimator NAME`; got {change!r}"
+                f"estimator is taken by `brns run TASK --estimator NAME`; got {change!r}"
             )
     for place, values in overrides.items():
         part = getattr(search, place) if place else search
@@ -70,7 +70,7 @@ def _suggest_other_places_of_setting(
     holders = [
         f"{part.command_line_usage} ({part.search_argument}.{name})"
         for part in PARTS
-        if part.kind not in ("world", "preset")
+        if part.kind not in ("task", "preset")
         and place in ("", part.search_argument)
         and name in find_setting_types_and_meanings(part.load())
     ]

@@ -69,20 +69,20 @@ def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 
 EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
-"""the experiments by world; in other worlds an experiment has `NoveltySearch`'s defaults"""
+"""the experiments by task; with other tasks an experiment has `NoveltySearch`'s defaults"""
 
 OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}
 """estimators that section 5.2 sets otherwise; 6000 is the largest of 2000, 4000 and 6000"""
 
 
-def make_search(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
-    """The experiment of a world and an estimator, by their names on the command line.
+def make_search(task_name: str, estimator: str = RECOMMENDED) -> NoveltySearch:
+    """The experiment of a task and an estimator, by their names on the command line.
 
-    It has the paper's sizes, selection and archive where the paper has the world,
+    It has the paper's sizes, selection and archive where the paper has the task,
     and the library's default operator.
 
     Args:
-        world: Such as `maze`.
+        task_name: Such as `maze`.
         estimator: Of an estimator or a preset.
 
     Returns:
@@ -91,9 +91,9 @@ def make_search(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     Raises:
         SettingsError: Where there is no such name.
     """
-    task = find_part("experiment", world, "world")
+    task = find_part("experiment", task_name, "task")
     novelty = find_part("--estimator", estimator, "estimator", "preset")
-    instance = OTHERWISE.get((world, estimator)) or novelty.load()()
-    if world in EXPERIMENTS:
-        return dataclasses.replace(EXPERIMENTS[world](instance), mutate=MixedMutation())
+    instance = OTHERWISE.get((task_name, estimator)) or novelty.load()()
+    if task_name in EXPERIMENTS:
+        return dataclasses.replace(EXPERIMENTS[task_name](instance), mutate=MixedMutation())
     return NoveltySearch(task.load()(), instance)

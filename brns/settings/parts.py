@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["world", "estimator", "preset", "mutation", "selection", "founders"]
+Kind = Literal["task", "estimator", "preset", "mutation", "selection", "founders"]
 
 
 class Look(NamedTuple):
@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 PLACES: dict[Kind, str] = {
-    "world": "task",
+    "task": "task",
     "estimator": "estimator",
     "preset": "estimator",
     "mutation": "mutate",
@@ -67,12 +67,12 @@ PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "ini
 # An archive without eviction: 400 generations of 100 + 100 evaluate 40,100 individuals.
 EVERYTHING: dict[str, Any] = {"additions": 200, "capacity": 40_100}
 PARTS = (
-    Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
-    Part("world", "ant", "AntMaze", "a four-legged robot in the paper's maze, section 5.2"),
-    Part("world", "rooms", "RoomsMaze", "a robot in a maze of rooms, made from a seed"),
-    Part("world", "arm", "PlanarArm", "a planar arm of 7 joints"),
-    Part("world", "car", "MountainCar", "a car too weak for its mountain"),
-    Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
+    Part("task", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
+    Part("task", "ant", "AntMaze", "a four-legged robot in the paper's maze, section 5.2"),
+    Part("task", "rooms", "RoomsMaze", "a robot in a maze of rooms, made from a seed"),
+    Part("task", "arm", "PlanarArm", "a planar arm of 7 joints"),
+    Part("task", "car", "MountainCar", "a car too weak for its mountain"),
+    Part("task", "projection", "LinearProjection", "the linear projection of 100 genes"),
     Part("estimator", "counts", "VisitCounts", "visit counts in random grids of every scale"),
     Part("estimator", "exact", "ExactRecognition", "exact recognition, which forgets nothing"),
     Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network learns the past"),

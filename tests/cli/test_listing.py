@@ -95,7 +95,7 @@ def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
 
 
 def test_a_search_and_its_settings_are_called_what_was_typed():
-    for typed in itertools.product(parts("world"), parts("estimator", "preset")):
+    for typed in itertools.product(parts("task"), parts("estimator", "preset")):
         assert find_names_and_changed_settings(make_search(*typed)) == (*typed, {})
     typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
     changes = [f"{name}={value}" for name, value in typed.items()]

@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 
 def test_the_gallery_shows_every_figure_and_every_world():
     page = runpy.run_path(str(DOCS / "gallery.py"))["page"]()
-    for heading in (*(figure.title for figure in FIGURES.values()), *parts("world")):
+    for heading in (*(figure.title for figure in FIGURES.values()), *parts("task")):
         assert f"\n### {heading}\n" in page
     shown = re.findall(r"!\[.*?\]\((.*?)\)", page)
     assert len(shown) >= 14 + 6
