@@ -157,7 +157,7 @@ def _make_title(label: str, record: Record) -> str:
     """Such as `maze, counts, mixed mutation`, with the task's changed settings."""
     metadata = record.metadata
     task = {name: value for name, value in metadata.changed.items() if name.startswith("task.")}
-    words = [metadata.world, label, format_changed_settings(task)]
+    words = [metadata.task, label, format_changed_settings(task)]
     if "mutate" not in metadata.changed:  # else it stands in the label
         name = record.experiment["mutate"]["name"]
         words.append(f"{CLASSES[name].name if name in CLASSES else name} mutation")
@@ -195,7 +195,7 @@ def print_json(records: Sequence[Record]) -> None:
     """Print the numbers of each run, unrounded, for other programs."""
     lines = []
     for record in records:
-        line: dict[str, Any] = {"path": str(record.path), "task": record.metadata.world}
+        line: dict[str, Any] = {"path": str(record.path), "task": record.metadata.task}
         line |= {"method": label_method(record), "seed": record.seed}
         lines.append(line | summarize_run(record, of_paths=find_scene(record).paths))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())

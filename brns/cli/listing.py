@@ -123,7 +123,7 @@ def _check_and_read_run(path: Path) -> RunLine:
         changed=format_changed_settings(facts["changed"]),
         generations=last if numbers else None,
         planned=facts["generations"],
-        task=facts["world"],
+        task=facts["task"],
         estimator=facts["estimator"],
         seed=facts["seed"],
         solutions=int(row["solutions"]) if row else None,

@@ -30,7 +30,7 @@ def format_records_table(records: Sequence[Record]) -> str:
     lines = [_make_row("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
     for record, row in zip(records, rows, strict=False):
         last, planned = record.last_generation, record.planned_generations
-        words = [f"{record.metadata.world}, {label_method(record)}", f"{record.seed}"]
+        words = [f"{record.metadata.task}, {label_method(record)}", f"{record.seed}"]
         words.append(f"{last} of {planned}" if last < planned else f"{last}")
         words += [format_number(row.get(name)) for name in measures]
         lines.append(_make_row("td", words, _render_behaviors_html(record) if pictured else None))

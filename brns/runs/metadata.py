@@ -90,10 +90,11 @@ class Edit(Facts):
 class Metadata(Facts):
     """All that run.json says."""
 
-    format: Literal[12]
+    format: Literal[13]
     id: str
     experiment: dict[str, Any]
-    world: str
+    task: str
+    """its name on the command line, or a user's class"""
     estimator: str
     changed: dict[str, Any]
     """as the command line calls them"""
@@ -174,12 +175,12 @@ def make_metadata_of_each_seed(
     source, experiment = read_sources(search), part_to_json(search)
     edits.discard_compiled_if_edited(source)
     changing = list_changing_task_settings(search, experiment)
-    world, estimator, changed = find_names_and_changed_settings(search, name)
+    task_name, estimator, changed = find_names_and_changed_settings(search, name)
     first = Metadata(
-        format=12,
+        format=13,
         id="",
         experiment=experiment,
-        world=world,
+        task=task_name,
         estimator=estimator,
         changed=changed,
         behavior_space={"low": space.low.tolist(), "high": space.high.tolist()},

@@ -128,7 +128,7 @@ def test_through_a_pipe_no_line_is_broken_and_no_control_character_is_printed(ru
     name = "a-[long]-name/" + 20 * "of-a-run-"
     run = shutil.copytree(runs / "finished", tmp_path / name)
     facts = json.loads((run / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps(facts | {"world": "\x1b[2JMaze\r"}))
+    (run / "run.json").write_text(json.dumps(facts | {"task": "\x1b[2JMaze\r"}))
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
     listed = call("runs", ".", folder=tmp_path).stdout.splitlines()
     assert rf"{name}  \x1b[2JMaze\r, recognition, seed 7, {CHANGED}" in listed

@@ -23,7 +23,7 @@ SEARCH = search()
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    expected = {"format": 12, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
+    expected = {"format": 13, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
     assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}

@@ -85,7 +85,7 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
     to_plain = {"default": lambda numbers: np.asarray(numbers, float).tolist()}
     pages.policies["json.dumps_kwargs"] = to_plain
     filled = pages.get_template("page.html").render(
-        world=first.metadata.world,
+        task=first.metadata.task,
         runs=runs,
         lengths={label: format_numbers_with_ellipsis(last) for label, last in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
