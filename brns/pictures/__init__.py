@@ -8,7 +8,7 @@ runs of the method have are drawn. A method has one colour, line style and marke
 colours stay apart in deuteranopia, in protanopia and in grey.
 
 Of a run with a task or an estimator of your own, all is drawn that needs only what it stored. Maps
-of novelty, Q, η, κ, archives and the walls of a world need the search: set `record.search` to the
+of novelty, Q, η, κ, archives and the walls of a scene need the search: set `record.search` to the
 one that made the run.
 """
 

@@ -235,9 +235,11 @@ def gather_signature_spread_by_term(records: Runs) -> Bars:
     """The standard deviation of paths along the terms of their signature."""
     groups = group_by_method(records)
     first = next(iter(groups.values()))[0]
-    world = type(unwrap_task(first.search.task)).__name__
+    task_name = type(unwrap_task(first.search.task)).__name__
     if not find_scene(first).paths:
-        raise ValueError(f"a signature needs descriptors that are paths; those of {world} are not")
+        raise ValueError(
+            f"a signature needs descriptors that are paths; those of {task_name} are not"
+        )
     seeds, spreads = [], []
     for runs in groups.values():
         seeds.append(tuple(record.seed for record in runs))

@@ -95,7 +95,7 @@ class NoveltyMap(NamedTuple):
 
     scene: Scene
     extent: tuple[float, float, float, float]
-    """of the behavior space: a task may show more or less of its world"""
+    """of the behavior space: a scene may show more or less"""
     generation: int
     """whose state gave the novelty"""
     novelty: Float[np.ndarray, "y x"]

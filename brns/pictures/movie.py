@@ -1,4 +1,4 @@
-"""Movies of a run, generation by generation, and of an individual in its world."""
+"""Movies of a run, generation by generation, and of an individual's episode."""
 
 import itertools
 import os
@@ -52,8 +52,8 @@ def write_movie(record: Record, out: str | os.PathLike) -> Path:
 def write_individual_movie(
     record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best"
 ) -> Path:
-    """Write a movie of one individual's episode in its world: the ant maze, or an environment of
-    Gymnasium that draws pictures.
+    """Write a movie of one individual's episode in the ant maze, or in an environment of Gymnasium
+    that draws pictures.
 
     The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no
     display and no GPU.
@@ -62,7 +62,7 @@ def write_individual_movie(
         record: a run whose search is known.
         out: a .gif.
         individual: an id, or "best": of the fittest the one whose behavior lies farthest from the
-            start, or from the middle where the world has none.
+            start, or from the middle where the scene has none.
 
     Returns:
         The movie's path.
@@ -84,9 +84,9 @@ def find_genotype_by_id_or_best(record: Record, individual: int | Literal["best"
     columns = read_all_evaluated(record, ("born", "descriptor", "fitness", "failed"))
     born = columns["born"]
     if individual == "best":
-        world = records.find_scene(record)
-        middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
-        places = world.project_to_plane(columns["descriptor"])
+        scene = records.find_scene(record)
+        middle = np.mean([scene.low, scene.high], axis=0) if scene.start is None else scene.start
+        places = scene.project_to_plane(columns["descriptor"])
         reach = np.linalg.norm(places - middle, axis=1)
         order = np.lexsort((reach, columns["fitness"], ~columns["failed"]))
         individual = int(order[-1])  # row i is the individual with id i

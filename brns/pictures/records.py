@@ -1,4 +1,4 @@
-"""What pictures ask of runs: their method, how it and their world look, and their states."""
+"""What pictures ask of runs: their method, how it and their task look, and their states."""
 
 import itertools
 import json

@@ -153,19 +153,19 @@ def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
 def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
     walls = np.zeros((4, 4), bool)
     walls[:, 2] = True
-    world = Scene((0.0, 0.0), (4.0, 4.0), walls=walls, walls_extent=(0, 4, 0, 4))
-    space = Box(world.low, world.high)
-    assert find_reachable_cells(world, space, 4).tolist() == [[True, True, False, True]] * 4
-    begun = world._replace(start=(0.5, 0.5))
+    scene = Scene((0.0, 0.0), (4.0, 4.0), walls=walls, walls_extent=(0, 4, 0, 4))
+    space = Box(scene.low, scene.high)
+    assert find_reachable_cells(scene, space, 4).tolist() == [[True, True, False, True]] * 4
+    begun = scene._replace(start=(0.5, 0.5))
     assert find_reachable_cells(begun, space, 4).tolist() == [[True, True, False, False]] * 4
-    assert find_reachable_cells(world._replace(walls=None), space, 4).all()
+    assert find_reachable_cells(scene._replace(walls=None), space, 4).all()
 
 
 def test_the_ant_tells_its_start_walls_and_areas():
-    world = AntMaze().scene()
-    assert (world.paths, world.start) == (True, (0, -24))
-    assert [area.name for area in world.areas] == ["green area", "red area", "blue area"]
-    assert world.walls[550, 900]  # the border at x = 40, in pixels of 0.1 m
+    scene = AntMaze().scene()
+    assert (scene.paths, scene.start) == (True, (0, -24))
+    assert [area.name for area in scene.areas] == ["green area", "red area", "blue area"]
+    assert scene.walls[550, 900]  # the border at x = 40, in pixels of 0.1 m
 
 
 def test_every_figure_of_the_paper_has_its_number():

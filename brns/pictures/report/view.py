@@ -43,13 +43,13 @@ def choose_generations_of_longest_run(records: Sequence[Record]) -> list[int]:
 
 def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
     """What the page's script draws: the scene, the generations, and a panel for each method."""
-    world = find_scene(next(iter(runs.values())))
+    scene = find_scene(next(iter(runs.values())))
     generations = choose_generations_of_longest_run(list(runs.values()))
     panels = []
     for name, record in runs.items():
         title = f"{name}, seed {record.seed}"
         panels.append({"title": title, **_gather_panel(record, generations)})
-    return {"scene": _describe_scene(world), "generations": generations, "panels": panels}
+    return {"scene": _describe_scene(scene), "generations": generations, "panels": panels}
 
 
 def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
@@ -72,14 +72,14 @@ def _gather_panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
 
 def _encode_individuals_of_all_generations(living: Sequence[Living]) -> dict[str, Any]:
     """Every individual once, and for each generation the rows and novelty of who lived."""
-    world = living[0].scene
+    scene = living[0].scene
     ids = np.concatenate([people.id for people in living])
     _, first = np.unique(ids, return_index=True)
     ids = ids[first]
     columns = {}
     for name in ("born", "parent", "solved", "descriptor"):
         columns[name] = np.concatenate([getattr(people, name) for people in living])[first]
-    places = world.project_to_plane(columns["descriptor"])
+    places = scene.project_to_plane(columns["descriptor"])
     rows = [np.searchsorted(ids, people.id) for people in living]
     people = {
         "id": _encode(ids, "<i4"),
@@ -90,8 +90,8 @@ def _encode_individuals_of_all_generations(living: Sequence[Living]) -> dict[str
         "rows": [_encode(each, "<i4") for each in rows],
         "novelty": [_encode(each.novelty, "<f4") for each in living],
     }
-    if world.paths:
-        paths = prepend_start_to_paths(world, columns["descriptor"])
+    if scene.paths:
+        paths = prepend_start_to_paths(scene, columns["descriptor"])
         people |= {"paths": _encode(paths, "<f4"), "steps": paths.shape[1]}
     return people
 
@@ -105,25 +105,25 @@ def compute_novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
     return np.where(reached, levels, 0).astype(np.uint8)
 
 
-def _describe_scene(world: Scene) -> dict[str, Any]:
+def _describe_scene(scene: Scene) -> dict[str, Any]:
     """The scene for the page's script; walls are an image whose first row is the top."""
     walls = None
-    if world.walls is not None:
-        rows = world.walls if world.down else world.walls[::-1]
+    if scene.walls is not None:
+        rows = scene.walls if scene.down else scene.walls[::-1]
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
         buffer = io.BytesIO()
         Image.fromarray(rows[..., None] * color).save(buffer, format="png", optimize=True)
-        walls = {"image": encode_image_data_url(buffer.getvalue()), "extent": world.walls_extent}
+        walls = {"image": encode_image_data_url(buffer.getvalue()), "extent": scene.walls_extent}
     colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
     return {
-        "low": world.low,
-        "high": world.high,
-        "axes": world.axes,
-        "down": world.down,
-        "square": world.walls is not None,
+        "low": scene.low,
+        "high": scene.high,
+        "axes": scene.axes,
+        "down": scene.down,
+        "square": scene.walls is not None,
         "walls": walls,
-        "start": world.start,
-        "areas": world.areas,
+        "start": scene.start,
+        "areas": scene.areas,
         "colors": _encode(colors, "u1"),
     }
 

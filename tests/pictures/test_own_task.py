@@ -1,4 +1,4 @@
-"""Worlds that brns does not know, by what they stored and once they are given."""
+"""Tasks that brns does not know, by what they stored and once they are given."""
 
 import re
 
@@ -96,9 +96,9 @@ def test_a_picture_of_the_run_needs_no_search(wide, strides):
     for known in (wide, strides):
         alone = Record(known.path)
         points = overview(alone).axes[1].collections[-1].get_offsets()
-        world = find_scene(alone)
-        assert_allclose(points, world.project_to_plane(alone.population().descriptor))
-        assert world.walls is None
+        scene = find_scene(alone)
+        assert_allclose(points, scene.project_to_plane(alone.population().descriptor))
+        assert scene.walls is None
 
 
 def test_what_needs_no_search_is_the_same_without(strides):
@@ -145,7 +145,7 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wid
     assert shown["panels"][0]["map"]["extent"] == (-1, 1, -1, 1)
 
 
-def test_a_world_that_tells_how_it_looks_is_drawn_so(strides, ax):
+def test_a_task_that_tells_how_it_looks_is_drawn_so(strides, ax):
     draw("behaviors", strides, ax=ax)
     assert "goal" in ax.get_legend_handles_labels()[1]
     assert ax.get_xlabel() == "east"
@@ -171,7 +171,7 @@ def test_the_signature_figure_is_the_spread_of_all_paths(walks, strides, ax):
         compute_novelty_grid(strides, 0)
 
 
-def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
+def test_the_best_is_filmed_by_its_own_task(strides, wide, tmp_path):
     with pytest.raises(ValueError, match="`film`"):
         movie.write_individual_movie(wide, tmp_path / "none.gif")
     with Image.open(movie.write_individual_movie(strides, tmp_path / "best.gif")) as film:
@@ -182,11 +182,11 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     # of which the last position is genes 30 and 31
     best = movie.find_genotype_by_id_or_best(strides, "best")
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
-    # the world's own colours
+    # the task's own colours
     assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)
 
 
 def test_behaviors_on_a_line_lie_at_height_0():
-    world = make_plain_scene(Box([-1.0], [3.0]))
-    assert (world.low, world.high) == ((-1, -1), (3, 1))
-    assert_array_equal(world.project_to_plane(np.array([[2.0]])), [[2, 0]])
+    scene = make_plain_scene(Box([-1.0], [3.0]))
+    assert (scene.low, scene.high) == ((-1, -1), (3, 1))
+    assert_array_equal(scene.project_to_plane(np.array([[2.0]])), [[2, 0]])
