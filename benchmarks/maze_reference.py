@@ -14,7 +14,7 @@ PIXEL, RANGE, AXLE = 3.0, 100.0, 20.0
 
 @numba.njit(cache=True)
 def pixel(coordinate):
-    """The pixel of a world coordinate, rounding half away from zero."""
+    """The pixel of a coordinate, rounding half away from zero."""
     return int(math.copysign(math.floor(abs(coordinate) / PIXEL + 0.5), coordinate))
 
 

@@ -1,10 +1,10 @@
-"""A simulator on a GPU that is not JAX, such as Isaac Lab: a fixed number of worlds,
+"""A simulator on a GPU that is not JAX, such as Isaac Lab: a fixed number of environments,
 and tensors exchanged by DLPack.
 
     python examples/gpu_simulator.py            (the simulator is a stand-in in NumPy; ten seconds)
 
-A batch is one call: the task pads it to the number of worlds and cuts the result; `Chunked` splits
-larger batches. A GPU adds in any order, so the same push ends elsewhere by rounding, and
+A batch is one call: the task pads it to the number of environments and cuts the result; `Chunked`
+splits larger batches. A GPU adds in any order, so the same push ends elsewhere by rounding, and
 `check_task` gets a tolerance. A resumed run has the same bits in the saved generations; later ones
 differ, as those of two runs with one seed do.
 """
@@ -17,17 +17,17 @@ import brns
 from brns.metrics.coverage import coverage_of_record
 from brns.tasks.chunked import Chunked
 
-WORLDS = 64
+ENVIRONMENTS = 64
 
 
 class Pucks:
-    """The stand-in: a puck with friction in each world.
+    """The stand-in: a puck with friction in each environment.
     Isaac's forces and positions are torch's tensors on the GPU.
     """
 
     def reset(self):
-        self.position = np.zeros((WORLDS, 2), np.float32)
-        self.velocity = np.zeros((WORLDS, 2), np.float32)
+        self.position = np.zeros((ENVIRONMENTS, 2), np.float32)
+        self.velocity = np.zeros((ENVIRONMENTS, 2), np.float32)
 
     def step(self, forces):
         rounding = 1 + 1e-7 * np.random.standard_normal(forces.shape)
@@ -44,7 +44,7 @@ class Push(eqx.Module):
 
     def evaluate(self, genotypes, key):
         forces = np.resize(
-            np.from_dlpack(genotypes), (WORLDS, 4, 2)
+            np.from_dlpack(genotypes), (ENVIRONMENTS, 4, 2)
         )  # with torch: torch.from_dlpack
         SIMULATOR.reset()
         for t in range(100):
@@ -56,8 +56,8 @@ class Push(eqx.Module):
 SIMULATOR = Pucks()  # not a field of the task, which would be a setting that a record keeps
 
 if __name__ == "__main__":
-    task = Chunked(Push(), chunk=WORLDS)
-    brns.check_task(task, n=WORLDS, sizes=(10,), tolerance=1e-5)
+    task = Chunked(Push(), chunk=ENVIRONMENTS)
+    brns.check_task(task, n=ENVIRONMENTS, sizes=(10,), tolerance=1e-5)
     search = brns.NoveltySearch(task)
     brns.run(search, generations=10, out="runs/pucks")
     (record,) = brns.resume("runs/pucks", generations=20, search=search)

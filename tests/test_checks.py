@@ -35,7 +35,7 @@ def test_a_sound_task_passes_and_what_it_gave_is_told(capsys):
     )
 
 
-# Tasks. Each is the sound world with one fault.
+# Tasks. Each is the sound task with one fault.
 
 
 def moved(change):
@@ -93,15 +93,15 @@ def test_a_task_that_changes_its_genotypes_is_told_to_take_a_copy(tmp_path):
         assert "takes a copy, np.array(genotypes)" in "".join(raised.value.__notes__)
 
 
-def test_a_simulator_with_a_fixed_number_of_worlds_is_checked_with_so_many():
-    def in_eight_worlds(evaluation, genotypes, key):
+def test_a_simulator_with_a_fixed_number_of_environments_is_checked_with_so_many():
+    def in_eight_environments(evaluation, genotypes, key):
         if len(genotypes) != 8:
-            raise RuntimeError("eight worlds")
+            raise RuntimeError("eight environments")
         return evaluation
 
     with pytest.raises(RuntimeError):
-        check_task(altered(in_eight_worlds), n=8)
-    check_task(altered(in_eight_worlds), n=8, sizes=())
+        check_task(altered(in_eight_environments), n=8)
+    check_task(altered(in_eight_environments), n=8, sizes=())
 
 
 def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
@@ -376,7 +376,7 @@ def test_a_search_ends_where_an_operator_breaks_its_contract(part, message):
         faulty.step(faulty.init(KEY), KEY)
 
 
-def test_a_run_of_a_compiled_world_ends_there_before_anything_is_saved(tmp_path):
+def test_a_run_of_a_compiled_task_ends_there_before_anything_is_saved(tmp_path):
     broken = search(Identity(), Distance(), select=before)
     with pytest.raises(ValueError, match="before let 1 individuals live on twice"):
         brns.run(broken, 2, out=tmp_path / "run")

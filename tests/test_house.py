@@ -27,7 +27,7 @@ LAYERS = (
 )
 APART = [("tasks.maze", "tasks.ant"), ("tasks.ant", "tasks.maze")]
 APART += [("metrics", "search"), ("pictures", "runs.loop")]
-"""worlds do not know each other, measures are functions on arrays, pictures run nothing"""
+"""tasks do not know each other, measures are functions on arrays, pictures run nothing"""
 
 
 def name(path: Path) -> str:

@@ -39,12 +39,12 @@ def test_what_is_remembered_is_the_same_in_double_precision(estimator, select, m
         assert remembered() == single
 
 
-WORLDS = [brns.PlanarArm, brns.DeceptiveMaze, brns.RoomsMaze]
-WORLDS += [brns.MountainCar, brns.LinearProjection]
+TASKS = [brns.PlanarArm, brns.DeceptiveMaze, brns.RoomsMaze]
+TASKS += [brns.MountainCar, brns.LinearProjection]
 
 
-@pytest.mark.parametrize("kind", WORLDS)
-def test_worlds_can_be_evaluated_in_double_precision(kind):
+@pytest.mark.parametrize("kind", TASKS)
+def test_tasks_can_be_evaluated_in_double_precision(kind):
     task = kind()
     with jax.enable_x64(True):
         for precision in (jnp.float32, jnp.float64):

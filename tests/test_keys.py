@@ -95,7 +95,7 @@ class Drawing(Distance):
 
 
 class Shaken(HostIdentity):
-    """A world whose chance is drawn with the key itself."""
+    """A task whose chance is drawn with the key itself."""
 
     def evaluate(self, genotypes, key):
         EVALUATED.append(tuple(jax.random.key_data(key).tolist()))

@@ -32,8 +32,8 @@ def check_task(
     Evaluates `n` uniform genotypes and checks: settings that a record can keep; shapes and types;
     descriptors inside the behavior space and finite fitness; the same bits for the same genotypes
     and key; row i depends on genotype i alone (in another order, beside others, in other batches);
-    a traceable task gives compiled what it gives uncompiled. A simulator of exactly 64 worlds is
-    checked by `check_task(task, n=64, sizes=())`.
+    a traceable task gives compiled what it gives uncompiled. A simulator of exactly 64
+    environments is checked by `check_task(task, n=64, sizes=())`.
 
     Batches may round differently: all rows must agree to 0.1 %, in a smaller batch, or compiled,
     half of them.

@@ -128,7 +128,7 @@ class VisitCounts(eqx.Module):
     doi:10.1016/j.jcss.2007.08.009; of hash codes: Tang et al. 2017, arXiv:1611.04717. Random grids
     as features: Rahimi & Recht 2007; for rarity in streams: Sathe & Aggarwal 2016, Pevny 2016;
     hashed counters: Cormode & Muthukrishnan 2005. With the cells of one grid as features,
-    `ExactRecognition` is $1 / (1 + N)$. The defaults were chosen on half of some worlds
+    `ExactRecognition` is $1 / (1 + N)$. The defaults were chosen on half of some tasks
     (results/dimensions.md has both halves).
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in (0, 1].
 

@@ -31,7 +31,7 @@ def compute_path_signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndar
         descriptors: x1, y1, x2, y2, ... of each path.
 
     Returns:
-        `(n, 6)`, in the world's unit and its square.
+        `(n, 6)`, in the path's unit and its square.
     """
     points = np.reshape(descriptors, (len(descriptors), -1, 2)).astype(np.float64)
     steps = np.diff(points, axis=1)

@@ -1,1 +1,1 @@
-"""Worlds: what genotypes do in them."""
+"""Tasks, which evaluate genotypes."""

@@ -1,4 +1,4 @@
-"""A planar arm: the standard world of quality diversity."""
+"""A planar arm: the standard task of quality diversity."""
 
 import math
 from typing import Literal
@@ -54,11 +54,11 @@ class PlanarArm(eqx.Module):
 
     def scene(self) -> Scene:
         """The plane of the tip, or of the first link's end."""
-        world = make_plain_scene(self.behavior_space)
+        scene = make_plain_scene(self.behavior_space)
         if self.descriptor == "picture":
-            return world
+            return scene
         end = "the tip" if self.descriptor == "tip" else "joint 1"
-        return world._replace(axes=(f"x of {end} (2 arm lengths)", f"y of {end} (2 arm lengths)"))
+        return scene._replace(axes=(f"x of {end} (2 arm lengths)", f"y of {end} (2 arm lengths)"))
 
     @property
     def genotype_space(self) -> Box:

@@ -78,5 +78,5 @@ def step(position: Cars, speed: Cars, push: Cars) -> tuple[Cars, Cars]:
 
 
 def scale_position(position):
-    """A place from the world's ends to -1 and 1."""
+    """A place from the ends, LEFT and RIGHT, to -1 and 1."""
     return 2 * (position - LEFT) / (RIGHT - LEFT) - 1

@@ -313,20 +313,20 @@ def _chunked_to_json(task: Chunked) -> Any:
 
 
 def unwrap_task(task: Task) -> Task:
-    """The world itself: the task within those that evaluate it in chunks or on several devices."""
+    """The task itself, within those that evaluate it in chunks or on several devices."""
     while isinstance(task, Chunked | Sharded):
         task = task.task
     return task
 
 
-def rewrap_task(wrapper: Task, world: Task) -> Task:
-    """Another world, evaluated as the one within a task is: in its chunks, on its devices."""
+def rewrap_task(wrapper: Task, task: Task) -> Task:
+    """Another task, evaluated as the one within a wrapper is: in its chunks, on its devices."""
     if isinstance(wrapper, Sharded):
-        return Sharded(world, wrapper.mesh.size)
+        return Sharded(task, wrapper.mesh.size)
     if isinstance(wrapper, Chunked):
-        inner = rewrap_task(wrapper.task, world)
+        inner = rewrap_task(wrapper.task, task)
         return eqx.tree_at(lambda each: each.task, wrapper, inner)
-    return world
+    return task
 
 
 def has_chunks(task: Task) -> bool:

@@ -1,4 +1,4 @@
-"""How a world looks, as data for figures, reports and movies. All of it is optional."""
+"""How a task looks, as data for figures, reports and movies. All of it is optional."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -24,7 +24,7 @@ class Area(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The plane of a behavior space, in the world's units."""
+    """The plane of a behavior space, in the task's units."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -72,7 +72,7 @@ class Film(NamedTuple):
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A task that says how its world looks; other tasks show the box of their behavior space."""
+    """A task that says how it looks; other tasks show the box of their behavior space."""
 
     def scene(self) -> Scene: ...
 

@@ -42,7 +42,7 @@ class Sharded(Wrapper):
     """A task in JAX whose individuals are evaluated side by side on `devices` devices.
 
     What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and
-    the estimator's state on every device. The bits are those of one device for the worlds here; a
+    the estimator's state on every device. The bits are those of one device for the tasks here; a
     task whose matrix products round by the size of a batch, such as `JaxEnvironmentTask`, differs
     by as much. A record names the task alone, whoever evaluated it.
 

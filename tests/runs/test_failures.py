@@ -28,7 +28,7 @@ FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.Vi
 
 
 class Marking(Identity):
-    """The world in JAX, which says that who has a last gene above 0.6 failed,
+    """The task in JAX, which says that who has a last gene above 0.6 failed,
     and gives NaN for them."""
 
     def evaluate(self, genotypes, key):

@@ -196,8 +196,8 @@ def test_a_film_shows_the_arena():
     except RuntimeError as error:
         pytest.skip(str(error))
     assert film.most == len(frames) == 3
-    world = module.shared("large", "implicitfast", 1)
-    (above,) = module.iterate_pictures_of_states(world.model, [world.start], camera="above")
+    simulator = module.shared("large", "implicitfast", 1)
+    (above,) = module.iterate_pictures_of_states(simulator.model, [simulator.start], camera="above")
     assert {frame.shape for frame in (above, *frames)} == {(360, 480, 3)}
     red = (above[..., 0] > 150) & (above[..., 1:] < 110).all(axis=2)
     assert red[:180, :240].sum() > 450  # the red area, upper left; below it the ant alone is as red

@@ -13,9 +13,9 @@ from brns.tasks.car import POLICY, START, scale_position, step
 @pytest.fixture(scope="module")
 def theirs():
     gymnasium = pytest.importorskip("gymnasium")
-    world = gymnasium.make("MountainCarContinuous-v0").unwrapped
-    world.reset(seed=0)
-    return world
+    env = gymnasium.make("MountainCarContinuous-v0").unwrapped
+    env.reset(seed=0)
+    return env
 
 
 def test_every_step_is_gymnasiums(theirs):

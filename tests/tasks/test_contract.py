@@ -1,4 +1,4 @@
-"""What all worlds keep: the contract, their description, and what they refuse."""
+"""What all tasks keep: the contract, their description, and what they refuse."""
 
 import pickle
 from functools import partial
@@ -12,7 +12,7 @@ from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.chunked import Chunked
 
 DIAGONAL = np.eye(40, k=20, dtype=bool)
-WORLDS = [
+TASKS = [
     LinearProjection,
     partial(PlanarArm, 3, "picture"),
     partial(brns.MountainCar, steps=20),
@@ -22,13 +22,13 @@ WORLDS = [
 ]
 
 
-@pytest.mark.parametrize("make", WORLDS)
-def test_worlds_keep_the_contract(make):
+@pytest.mark.parametrize("make", TASKS)
+def test_tasks_keep_the_contract(make):
     brns.check_task(make(), sizes=())
 
 
-@pytest.mark.parametrize("make", [*WORLDS, partial(RoomsMaze, steps=7, seed=2, rooms=2)])
-def test_worlds_are_rebuilt_from_little(make):
+@pytest.mark.parametrize("make", [*TASKS, partial(RoomsMaze, steps=7, seed=2, rooms=2)])
+def test_tasks_are_rebuilt_from_little(make):
     """The tables of a maze alone are above 1 MB at 40 x 40 pixels and 41 MB at 200 x 200."""
     task = make()
     pickled = pickle.dumps(task)
@@ -59,6 +59,6 @@ def test_worlds_are_rebuilt_from_little(make):
         (lambda: Chunked(PlanarArm), r"write PlanarArm\(...\); got the class"),
     ],
 )
-def test_what_makes_no_world_is_refused(make, message):
+def test_what_makes_no_task_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -16,12 +16,12 @@ SPACE = POLICY.genotype_space
 
 
 @pytest.mark.slow
-def test_a_maze_of_another_size_has_its_own_world():
+def test_a_maze_of_another_size_has_its_own_border():
     maze = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0))
     some = SPACE.uniform(KEY, 40)
     assert_array_equal(maze.behavior_space.high, (180, 180))
     last = maze.evaluate(some, KEY).descriptor
-    assert ((last > 9) & (last < 171)).all()  # the world's border is wall
+    assert ((last > 9) & (last < 171)).all()  # the maze's border is wall
     spoilt = maze.evaluate(some.at[3].set(jnp.nan), KEY).descriptor
     others = np.arange(40) != 3
     assert_array_equal(spoilt[others], last[others])

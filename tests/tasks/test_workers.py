@@ -176,7 +176,7 @@ def test_a_task_in_chunks_is_not_cut_again():
 
 
 class Heavy(HostIdentity):
-    """The world that takes longer than its timeout to unpickle, as with modules that are large."""
+    """The task that takes longer than its timeout to unpickle, as with modules that are large."""
 
     def __setstate__(self, state):
         import gymnasium

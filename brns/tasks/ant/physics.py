@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, UInt8
 from brns.tasks.ant.model import make_ant_xml
 from brns.tasks.cpu import count_cores
 
-BOUND = 50.0  # metres, of the world, in every dimension
+BOUND = 50.0  # metres, of a position, in every dimension
 # Of an observation.
 SHIFT = np.array([5.0, 5.0, *27 * [0.0]])
 SCALE = np.array([70.0, 70.0, *27 * [1.0]])

@@ -124,15 +124,15 @@ class AntMaze(eqx.Module):
 
     def scene(self) -> Scene:
         """The arena from above, with its areas, in metres."""
-        arena, world = ARENAS[self.arena], make_plain_scene(self.behavior_space)
+        arena, scene = ARENAS[self.arena], make_plain_scene(self.behavior_space)
         areas = []
         for colour, (x, y) in arena.areas.items():
             areas.append(Area(x, y, AREA_RADIUS, f"{colour} area", COLOURS[colour]))
-        return world._replace(
+        return scene._replace(
             axes=("x (m)", "y (m)"),
             paths=True,
-            walls=arena.rasterize_walls(world.low[0], world.high[0]),
-            walls_extent=world.extent,
+            walls=arena.rasterize_walls(scene.low[0], scene.high[0]),
+            walls_extent=scene.extent,
             start=START[:2],
             areas=tuple(areas),
         )
@@ -181,8 +181,8 @@ class AntMaze(eqx.Module):
         length = np.full(n, self.steps)
         visited = np.zeros((n, len(areas)), bool)
         stuck, unstable = np.zeros((2, n), bool)
-        world = physics.shared(self.arena, self.integrator, threads or physics.count_threads())
-        state = np.tile(world.start, (n, 1))
+        simulator = physics.shared(self.arena, self.integrator, threads or physics.count_threads())
+        state = np.tile(simulator.start, (n, 1))
         path[0] = read_position(state)
         layers, alive = POLICY.layers(genotypes), np.arange(n)
         note(state)
@@ -190,7 +190,7 @@ class AntMaze(eqx.Module):
             if not alive.size:
                 break
             action = POLICY.act(layers, compute_observation(state).T).T
-            state, sound = world.advance_and_mask_stable(state, action, self.frame_skip)
+            state, sound = simulator.advance_and_mask_stable(state, action, self.frame_skip)
             note(state)
             path[t, alive] = here = read_position(state)
             inside = mask_areas_of_each_position(here, areas)

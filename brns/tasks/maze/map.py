@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt
 
-PIXEL = 3.0  # world units; pixel (i, j) has its centre at (3 i, 3 j)
+PIXEL = 3.0  # units; pixel (i, j) has its centre at (3 i, 3 j)
 PIXELS = 200  # along a side, where walls are given
-RADIUS = 3  # of the robot, in pixels: 10 world units
-RANGE = 100.0  # of a laser, in world units
+RADIUS = 3  # of the robot, in pixels: 10 units
+RANGE = 100.0  # of a laser, in units
 REACH = 35  # pixels, the furthest that a laser ends away in x or in y
 DISC = {
     (i, j): float(np.float32(math.atan2(j, i)))

@@ -43,7 +43,7 @@ class DeceptiveMaze(eqx.Module):
     r"""The "hard maze" of Lehman & Stanley, with the robot and the collisions of the simulator
     libfastsim, on which the literature runs it.
 
-    The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with
+    The maze is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with
     walls all around. The robot is a disc of radius 10 on two wheels, with lasers at 45, 0 and -45
     degrees and two bumpers; the documentation has its rules, "The deceptive maze" under "The
     method". The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers,
@@ -60,14 +60,14 @@ class DeceptiveMaze(eqx.Module):
     steps: PositiveInt = 2000
     """steps of an evaluation; published code"""
     start: tuple[float, float, float] = (60.0, 450.0, math.pi / 4)
-    """x, y in world units and heading in radians, in (-pi, pi]"""
+    """x, y in maze units and heading in radians, in (-pi, pi]"""
     goal: tuple[float, float] = (60.0, 60.0)
-    """x, y in world units"""
+    """x, y in maze units"""
     goal_radius: PositiveFloat = 42.0
-    """world units; published code"""
+    """maze units; published code"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
     """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall;
-    the world is 3 k units wide"""
+    the maze is 3 k units wide"""
     positions: PositiveInt | None = None
     """the behavior is so many positions of the path, evenly spaced in time; a divisor of `steps`.
     None is the last position alone"""
@@ -95,7 +95,7 @@ class DeceptiveMaze(eqx.Module):
         touched = np.asarray(self.tables.touched)
         i, j = (math.floor(value / PIXEL + 0.5) for value in (x, y))
         if min(i, j) < 0 or max(i, j) >= len(touched) or touched[j, i]:
-            raise ValueError(f"the robot at start=({x}, {y}) touches a wall or the world's border")
+            raise ValueError(f"the robot at start=({x}, {y}) touches a wall or the maze's border")
 
     def __reduce__(self) -> tuple:
         """Its settings alone: the tables, 41 MB, are made again when it is unpickled."""
@@ -139,7 +139,7 @@ class DeceptiveMaze(eqx.Module):
             every: a divisor of `steps`; by default the largest that also divides 20.
 
         Returns:
-            x, y in world units and heading in radians, `(n, times, 3)`.
+            x, y in units and heading in radians, `(n, times, 3)`.
 
         Raises:
             ValueError: where `every` does not divide `steps`.
@@ -177,7 +177,7 @@ class DeceptiveMaze(eqx.Module):
 
         Args:
             pose: x, y and heading, `(n, 3)`.
-            action: the speeds of the two wheels in world units a step, clipped to 4, `(n, 2)`.
+            action: the speeds of the two wheels in units a step, clipped to 4, `(n, 2)`.
 
         Returns:
             Their next poses, and their observations by three lasers, the left and the right bumper.
@@ -192,7 +192,7 @@ class DeceptiveMaze(eqx.Module):
         edge = PIXEL * len(walls) - PIXEL / 2
         start, goal = self._resolve_start_and_goal()
         return make_plain_scene(self.behavior_space)._replace(
-            axes=("x (world units)", "y (world units)"),
+            axes=("x (maze units)", "y (maze units)"),
             paths=self.positions is not None,
             down=True,
             walls=walls,
@@ -205,7 +205,7 @@ class DeceptiveMaze(eqx.Module):
         """Whether a position lies within `goal_radius` of the goal.
 
         Args:
-            position: x and y in world units, `(n, 2)`.
+            position: x and y in units, `(n, 2)`.
 
         Returns:
             `(n,)`.
@@ -230,10 +230,10 @@ class RoomsMaze(DeceptiveMaze):
     steps: PositiveInt = 1000
     """steps of an evaluation: 4000 units at full speed"""
     start: tuple[float, float, float] | None = None  # ty: ignore[incompatible-attribute-override]
-    """x, y in world units and heading in radians, in (-pi, pi];
+    """x, y in maze units and heading in radians, in (-pi, pi];
     None is the middle of the room at the lower left"""
     goal: tuple[float, float] | None = None  # ty: ignore[incompatible-attribute-override]
-    """x, y in world units; None is the middle of the room at the upper right"""
+    """x, y in maze units; None is the middle of the room at the upper right"""
     seed: NonNegativeInt = 1
     """random seed of the doors"""
     rooms: Annotated[int, Ge(2), Le(8)] = 4
