@@ -25,7 +25,7 @@ def make_car():
 
 
 def reach(episode):
-    positions = episode.observations[:, 0]  # -1 and 1: the left and right end of the world
+    positions = episode.observations[:, 0]  # -1 and 1: the left and right end of the valley
     return positions.min(), positions.max()
 
 

@@ -14,7 +14,7 @@ import brns
 
 
 class NoveltyReward(gymnasium.vector.VectorWrapper):
-    """The reward is how novel an observation is, given all before it in any of the worlds."""
+    """The reward is how novel an observation is, given all before it in any of the environments."""
 
     def __init__(self, envs):
         super().__init__(envs)

@@ -200,13 +200,13 @@ def test_an_environment_is_the_same_code_before_and_after_it_is_imported(
     imported, name, tmp_path, monkeypatch
 ):
     text = "import gymnasium\nclass Env(gymnasium.Env):\n    gain = 1.0\n"
-    (tmp_path / "own_worlds.py").write_text(text)
+    (tmp_path / "own_environments.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    gymnasium.register("Later-v0", entry_point="own_worlds:Env")
+    gymnasium.register("Later-v0", entry_point="own_environments:Env")
     policy, space = brns.FeedForward((1, 1)), brns.Box([0.0], [1.0])
     task = brns.GymnasiumTask(name, policy=policy, behavior_space=space)
-    monkeypatch.delitem(sys.modules, "own_worlds", raising=False)
+    monkeypatch.delitem(sys.modules, "own_environments", raising=False)
     if imported:
-        importlib.import_module("own_worlds")
-    assert "own_worlds.Env.gain" in read_sources(search(task)).texts
+        importlib.import_module("own_environments")
+    assert "own_environments.Env.gain" in read_sources(search(task)).texts
     del gymnasium.registry["Later-v0"]

@@ -58,7 +58,7 @@ def corridor(**changes):
 
 
 def test_episodes_by_hand():
-    # tanh(0 x + 0) = 0 is the middle of the bounds, 2: x = 0, 2, 4, where the world ends.
+    # tanh(0 x + 0) = 0 is the middle of the bounds, 2: x = 0, 2, 4, where the corridor ends.
     # tanh(0 x - 9) is -1, nearly, the lower bound: x stays at 0 until the steps end.
     rows = np.array([[0, 0], [0, -9]], np.float32)
     episode, other = corridor().episodes(rows)
@@ -148,14 +148,14 @@ def test_environments_are_made_once_for_a_batch_in_each_thread():
 
 
 class Unlike(gymnasium.vector.SyncVectorEnv):
-    """Whose worlds begin each with a seed of its own."""
+    """Whose environments begin each with a seed of its own."""
 
     def reset(self, *, seed=None, options=None):
         return super().reset(seed=range(self.num_envs), options=options)
 
 
 class Unshared(gymnasium.vector.SyncVectorEnv):
-    """As `AsyncVectorEnv` is where its worlds share no memory."""
+    """As `AsyncVectorEnv` is where its environments share no memory."""
 
     shared_memory = False
 
@@ -166,9 +166,9 @@ def test_a_vector_form_of_its_own_gives_the_same():
     for own, other in zip(task.episodes(rows), corridor().episodes(rows), strict=True):
         assert same(own, other)
     fixed = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Corridor] * 4), vector=True)
-    with pytest.raises(ValueError, match="4 worlds for 9 individuals"):
+    with pytest.raises(ValueError, match="4 environments for 9 individuals"):
         fixed.evaluate(rows, KEY)
-    with pytest.raises(ValueError, match="must begin all worlds alike"):
+    with pytest.raises(ValueError, match="must begin all environments alike"):
         corridor(make_env=lambda n: Unlike([Corridor] * n), vector=True).evaluate(rows, KEY)
     instant = partial(gymnasium.vector.SyncVectorEnv, autoreset_mode="SameStep")
     with pytest.raises(ValueError, match="NEXT_STEP"):
@@ -385,7 +385,7 @@ OWN = type("Mission", (spaces.Space,), {"sample": lambda space, *_: "go"})
         (spaces.Box(0, np.array([1, 0])), None, None, "low below high, without watch"),
         (LINE, None, lambda v: (*v[:2], v[2] or v[3], v[4]), r"got \(ndarray, float, bool, dict\)"),
         (LINE, None, lambda v: (v[0], np.ones(2), *v[2:]), r"one number .*got array\(\[1., 1.\]\)"),
-        (LINE, None, lambda v: (v[0], "1", *v[2:]), "a reward must be one number for each world"),
+        (LINE, None, lambda v: (v[0], "1", *v[2:]), "a reward must be one number for each"),
         (LINE, None, lambda v: (*v[:2], None, *v[3:]), "a terminated must be one number"),
         (LINE, None, lambda v: (*v[:3], "no", v[4]), "a truncated must be one number"),
         (spaces.Box(-1, 1, (2,)), PLACE, None, r"one of observation_space, Box.* array\(\[0.\]\)"),
@@ -456,8 +456,8 @@ def test_a_copy_with_another_environment_makes_its_own():
         ({"describe": lambda _: [1, [2, 3]]}, r"describe must give .*; got \[1, \[2, 3\]\]"),
         ({"describe": lambda _: np.zeros(next(LENGTHS))}, "rows of one shape"),
         ({"watch": lambda _: "left"}, "watch must give an array of real numbers; got 'left'"),
-        ({"success": lambda _: None}, "success must be one number for each world; got None"),
-        ({"success": lambda _: [True, False]}, "success must be one number for each world"),
+        ({"success": lambda _: None}, "success must be one number for each environment; got None"),
+        ({"success": lambda _: [True, False]}, "success must be one number for each environment"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(settings, message, unchecked):
@@ -491,7 +491,7 @@ class Telling(gymnasium.vector.SyncVectorEnv):
         return *values, {**infos, **self.more}
 
 
-def test_infos_that_are_not_one_value_a_world_are_everyones():
+def test_infos_that_are_not_one_value_an_environment_are_everyones():
     task = corridor(make_env=lambda n: Telling([Corridor] * n), vector=True)
     for episode in task.episodes(np.zeros((3, 2))):
         assert episode.infos[-1].pop("step") == 1

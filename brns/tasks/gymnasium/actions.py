@@ -32,7 +32,7 @@ class Policy(Protocol):
         vector form.
 
         Args:
-            genotypes: `(n, p)`; row i acts in world i.
+            genotypes: `(n, p)`; row i acts in environment i.
 
         Returns:
             Called at each step with observations `(n, o)`.

@@ -23,7 +23,7 @@ class Life:
     """Ends with what has it."""
 
 
-class Worlds(threading.local):
+class EnvironmentPool(threading.local):
     """A task's environments, others in each thread: closed with the thread, task or program."""
 
     def __init__(self):
@@ -39,7 +39,7 @@ class Worlds(threading.local):
                 threading._register_atexit(close)  # ty: ignore[missing-attribute]
 
     def __reduce__(self):
-        return Worlds, ()  # in another process a task makes its own
+        return EnvironmentPool, ()  # in another process a task makes its own
 
     def close_if_outdated(self, maker: Any) -> None:
         """Close what another maker made, in a copy of a task, or what an edit made outdated."""
@@ -49,7 +49,7 @@ class Worlds(threading.local):
             self.made.clear()
 
     def get_or_make(self, i: int, vector: bool = False) -> Any:
-        """This thread's environment i; of a vector form the one with i worlds."""
+        """This thread's environment i; of a vector form the one of i environments."""
         if i not in self.made:
             if vector:
                 made = make_and_check_vector_environment(self.maker, i)
@@ -111,29 +111,29 @@ def _import_if_there(module: str) -> None:
 
 def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:
     """The vector environment that a function of n makes."""
-    worlds = make_env(n)
-    if not hasattr(worlds, "num_envs"):
-        raise ValueError(f"with vector=True make_env must make a VectorEnv; got {worlds!r:.80}")
-    if worlds.num_envs != n:
+    env = make_env(n)
+    if not hasattr(env, "num_envs"):
+        raise ValueError(f"with vector=True make_env must make a VectorEnv; got {env!r:.80}")
+    if env.num_envs != n:
         raise ValueError(
-            f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.Chunked"
+            f"make_env made {env.num_envs} environments for {n} individuals; use brns.Chunked"
         )
-    mode = worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     if mode != AutoresetMode.NEXT_STEP:
         raise ValueError(
             "a vector environment must have AutoresetMode.NEXT_STEP, Gymnasium's default; got "
             f"{mode}: let make_env make it so"
         )
-    if not getattr(worlds.unwrapped, "shared_memory", True):
+    if not getattr(env.unwrapped, "shared_memory", True):
         raise ValueError(
-            "AsyncVectorEnv needs shared_memory=True, its default: without it, in Gymnasium 1.4, a "
-            "world whose episode had ended begins anew one step after the next reset"
+            "AsyncVectorEnv needs shared_memory=True, its default: without it, in Gymnasium 1.4, "
+            "an environment whose episode had ended begins anew one step after the next reset"
         )
-    return worlds
+    return env
 
 
 def get_spaces(env: Any, vector: bool) -> tuple[spaces.Space, spaces.Space]:
-    """Of observations and actions; of a vector environment, those of one world."""
+    """Of observations and actions; of a vector environment, those of one environment."""
     form = "single_" if vector else ""
     names = f"{form}observation_space", f"{form}action_space"
     observed, acted = (getattr(env, name) for name in names)

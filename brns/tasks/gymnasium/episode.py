@@ -68,23 +68,23 @@ def copy_info(info: Any) -> Any:
 
 
 def select_info(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
-    """World i's part of a vector environment's infos.
+    """Environment i's part of a vector environment's infos.
 
-    `_key` says who has `key`. What is not one value for each of the n worlds,
+    `_key` says who has `key`. What is not one value for each of the n environments,
     such as frames a second, is everyone's.
     """
     base = {}
     for key, value in infos.items():
         has: Any = infos.get(f"_{key}")
-        if str(key).startswith("_") or (_has_value_for_each_world(has, n) and not has[i]):
+        if str(key).startswith("_") or (_has_value_for_each_environment(has, n) and not has[i]):
             continue
         if isinstance(value, dict):
             base[key] = select_info(i, n, value)
         else:
-            base[key] = value[i] if _has_value_for_each_world(value, n) else value
+            base[key] = value[i] if _has_value_for_each_environment(value, n) else value
     return base
 
 
-def _has_value_for_each_world(value: Any, n: int) -> bool:
+def _has_value_for_each_environment(value: Any, n: int) -> bool:
     rows = isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
     return rows and len(value) == n

@@ -11,11 +11,11 @@ from jaxtyping import Float
 from brns.tasks.behaviors import UNBOUNDED, Bounds
 
 
-def as_numbers_of_worlds(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
-    """What n worlds gave, such as rewards, which may be arrays of one number."""
+def as_numbers_of_environments(name: str, values: Any, n: int) -> Float[np.ndarray, " n"]:
+    """What n environments gave, such as rewards, which may be arrays of one number."""
     with contextlib.suppress(TypeError, ValueError):
         return as_real_numbers(name, values).astype(float).reshape(n)
-    raise ValueError(f"a {name} must be one number for each world; got {values!r:.80}")
+    raise ValueError(f"a {name} must be one number for each environment; got {values!r:.80}")
 
 
 def as_real_numbers(name: str, values: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ from brns.settings.differences import short_repr
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
 from brns.tasks.gymnasium.environments import (
-    Worlds,
+    EnvironmentPool,
     call_observer,
     find_spec,
     get_spaces,
@@ -32,7 +32,7 @@ from brns.tasks.gymnasium.environments import (
 )
 from brns.tasks.gymnasium.episode import Diary, Episode, select_info
 from brns.tasks.gymnasium.numbers import (
-    as_numbers_of_worlds,
+    as_numbers_of_environments,
     as_real_numbers,
     count_observation_numbers,
     get_flat_bounds,
@@ -80,26 +80,26 @@ class GymnasiumTask(eqx.Module):
     """whether an episode solves the task; by default none does"""
     watch: Callable[[Any], Any] | None = None
     """what `describe` sees of the unwrapped environment after each step, such as `lambda env:
-    env.agent_pos`; by default the observation. If `vector`, a row for each world"""
+    env.agent_pos`; by default the observation. If `vector`, a row for each environment"""
     seed: NonNegativeInt | None = 0
     """every episode resets with this seed; None draws one for each generation"""
     vector: bool = False
-    """whether to use the environment's own vector form; it must begin every world alike"""
-    _worlds: Worlds = eqx.field(init=False, static=True, repr=False)
+    """whether to use the environment's own vector form; it must begin every environment alike"""
+    _environments: EnvironmentPool = eqx.field(init=False, static=True, repr=False)
 
     traceable = False
 
     def __post_init__(self):
-        self._worlds = Worlds()
+        self._environments = EnvironmentPool()
         check_setting_types(self)
         if self.vector and isinstance(self.make_env, str):
             raise ValueError(f"vector=True needs a function of n as make_env; got {self.make_env}")
         if self.policy is None:
-            self.policy = default_policy(*self._get_spaces_of_one_world(1))
+            self.policy = default_policy(*self._get_single_spaces(1))
         if not isinstance(self.policy, FeedForward):
             check_part("policy", self.policy, Policy)
         if self.behavior_space is None:
-            self.behavior_space = self._infer_behavior_space(*self._get_spaces_of_one_world(1))
+            self.behavior_space = self._infer_behavior_space(*self._get_single_spaces(1))
 
     @property
     def genotype_space(self) -> Box:
@@ -119,7 +119,7 @@ class GymnasiumTask(eqx.Module):
         for episode in self._iterate_episodes(np.asarray(genotypes), seed):
             descriptors.append(as_real_numbers("describe", self.describe(episode)))
             fitness.append(episode.rewards.sum())
-            solved.append(as_numbers_of_worlds("success", success(episode), 1)[0])
+            solved.append(as_numbers_of_environments("success", success(episode), 1)[0])
         columns: Any = descriptors, np.array(fitness), np.array(solved, bool)
         return as_evaluation(Evaluation(*columns), len(genotypes), self)
 
@@ -138,7 +138,7 @@ class GymnasiumTask(eqx.Module):
 
     def _iterate_episodes(self, genotypes: np.ndarray, seed: int) -> Iterator[Episode]:
         """An episode of each genotype; of single environments 16 at a time are in memory."""
-        observed, acted = self._get_spaces_of_one_world(len(genotypes))
+        observed, acted = self._get_single_spaces(len(genotypes))
         act = partial(make_actor, acted, self.policy, count_observation_numbers(observed))
         if self.vector:
             yield from self._run_vector_environment(act(genotypes), len(genotypes), seed)
@@ -188,28 +188,28 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray, Any], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
-        get = self._worlds.get_or_make  # once: a module is slow to give it
-        worlds = [get(i) for i in range(n)]
+        get = self._environments.get_or_make  # once: a module is slow to give it
+        envs = [get(i) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
-        for _ in self._iterate_steps_of_episodes(act, worlds, diaries, seed):
+        for _ in self._iterate_steps_of_episodes(act, envs, diaries, seed):
             pass
-        return [diary.make_episode(worlds[0].action_space) for diary in diaries]
+        return [diary.make_episode(envs[0].action_space) for diary in diaries]
 
     def _iterate_steps_of_episodes(
         self,
         act: Callable[[np.ndarray, Any], Any],
-        worlds: list[Any],
+        envs: list[Any],
         diaries: list[Diary],
         seed: int,
     ) -> Iterator[None]:
         """Write an episode in each diary; stops at the start and after each step."""
-        observed, acted, n = worlds[0].observation_space, worlds[0].action_space, len(worlds)
+        observed, acted, n = envs[0].observation_space, envs[0].action_space, len(envs)
         watch = self.watch  # once: a module makes a function anew at each look
         flat = make_flattener(observed)
         discrete = isinstance(acted, spaces.Discrete)
         rows = np.empty((n, count_observation_numbers(observed)))
         batch = None if discrete else batch_space(acted, n)
-        for i, env in enumerate(worlds):
+        for i, env in enumerate(envs):
             observation, info = reset_environment(env, seed)
             rows[i] = seen = flat(observation)
             diaries[i].add_step(seen if watch is None else call_observer(watch, env), info)
@@ -221,18 +221,18 @@ class GymnasiumTask(eqx.Module):
             actions = np.asarray(actions).tolist() if discrete else [*iterate(batch, actions)]
             rows = rows.copy()  # a policy may remember those before
             for i in tuple(living):
-                env, diary, action = worlds[i], diaries[i], actions[i]
+                env, diary, action = envs[i], diaries[i], actions[i]
                 diary.actions.append(deepcopy(action))  # policy and environment may change it
                 observation, reward, terminated, truncated, info = step_environment(env, action)
                 if type(reward) is not float:
-                    reward = as_numbers_of_worlds("reward", reward, 1)[0]
+                    reward = as_numbers_of_environments("reward", reward, 1)[0]
                 diary.rewards.append(reward)
                 rows[i] = seen = flat(observation)
                 diary.add_step(seen if watch is None else call_observer(watch, env), info)
                 if type(terminated) is not bool:  # NumPy's takes longer
-                    terminated = bool(as_numbers_of_worlds("terminated", terminated, 1)[0])
+                    terminated = bool(as_numbers_of_environments("terminated", terminated, 1)[0])
                 if type(truncated) is not bool:
-                    truncated = bool(as_numbers_of_worlds("truncated", truncated, 1)[0])
+                    truncated = bool(as_numbers_of_environments("truncated", truncated, 1)[0])
                 if terminated or truncated:
                     diary.terminated = terminated
                     living.remove(i)
@@ -243,10 +243,10 @@ class GymnasiumTask(eqx.Module):
     def _run_vector_environment(
         self, act: Callable[[np.ndarray, Any], Any], n: int, seed: int
     ) -> list[Episode]:
-        """Episodes in the environment's vector form; what a world does after its end is cut off."""
-        worlds = self._worlds.get_or_make(n, vector=True)
-        plain = isinstance(worlds.single_observation_space, spaces.Box)
-        flat = make_flattener(worlds.single_observation_space, n if plain else 1)
+        """Episodes in the environment's vector form; what follows an episode's end is cut off."""
+        env = self._environments.get_or_make(n, vector=True)
+        plain = isinstance(env.single_observation_space, spaces.Box)
+        flat = make_flattener(env.single_observation_space, n if plain else 1)
 
         diaries, living = [Diary() for _ in range(n)], np.ones(n, bool)
 
@@ -254,30 +254,30 @@ class GymnasiumTask(eqx.Module):
             if plain:
                 rows = flat(observation).reshape(n, -1)
             else:
-                rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
+                rows = np.stack([*map(flat, iterate(env.observation_space, observation))])
             watch = self.watch
-            seen = rows if watch is None else call_observer(watch, worlds).reshape(n, -1)
+            seen = rows if watch is None else call_observer(watch, env).reshape(n, -1)
             for i in np.flatnonzero(living).tolist():
                 diaries[i].add_step(seen[i], select_info(i, n, info))
             return rows
 
-        gymnasiums = isinstance(worlds.unwrapped, AsyncVectorEnv | SyncVectorEnv)
-        seeds = [seed] * n if gymnasiums else seed  # of a number its worlds would make n seeds
-        rows = record_and_flatten_observation(*reset_environment(worlds, seeds))
+        gymnasiums = isinstance(env.unwrapped, AsyncVectorEnv | SyncVectorEnv)
+        seeds = [seed] * n if gymnasiums else seed  # of one number they would make n seeds
+        rows = record_and_flatten_observation(*reset_environment(env, seeds))
         if not np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape), equal_nan=True):
             raise ValueError(
-                f"reset(seed={seed}) of the vector form must begin all worlds alike, since a "
+                f"reset(seed={seed}) of the vector form must begin all environments alike, since a "
                 "behavior must not depend on its row; got different observations. Begin them alike "
                 "in a wrapper, or give a make_env that makes a single environment"
             )
         for _ in range(self.steps):
             action = act(rows.copy(), living)
-            actions = list(iterate(worlds.action_space, deepcopy(action)))
-            observation, reward, terminated, truncated, info = step_environment(worlds, action)
+            actions = list(iterate(env.action_space, deepcopy(action)))
+            observation, reward, terminated, truncated, info = step_environment(env, action)
             rows = record_and_flatten_observation(observation, info)
-            rewards = as_numbers_of_worlds("reward", reward, n)
-            terminated = as_numbers_of_worlds("terminated", terminated, n).astype(bool)
-            truncated = as_numbers_of_worlds("truncated", truncated, n).astype(bool)
+            rewards = as_numbers_of_environments("reward", reward, n)
+            terminated = as_numbers_of_environments("terminated", terminated, n).astype(bool)
+            truncated = as_numbers_of_environments("truncated", truncated, n).astype(bool)
             for i in np.flatnonzero(living).tolist():
                 diaries[i].actions.append(actions[i])
                 diaries[i].rewards.append(rewards[i])
@@ -285,12 +285,12 @@ class GymnasiumTask(eqx.Module):
             living &= ~(terminated | truncated)
             if not living.any():
                 break
-        return [diary.make_episode(worlds.single_action_space) for diary in diaries]
+        return [diary.make_episode(env.single_action_space) for diary in diaries]
 
-    def _get_spaces_of_one_world(self, n: int) -> tuple[spaces.Space, spaces.Space]:
-        """Of one world's observations and actions; n is how many a vector form has."""
-        self._worlds.close_if_outdated(self.make_env)
-        env = self._worlds.get_or_make(n if self.vector else 0, self.vector)
+    def _get_single_spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
+        """Of one environment's observations and actions; n is how many a vector form has."""
+        self._environments.close_if_outdated(self.make_env)
+        env = self._environments.get_or_make(n if self.vector else 0, self.vector)
         return get_spaces(env, self.vector)
 
     def _infer_behavior_space(self, observed: spaces.Space, acted: spaces.Space) -> Box:
