@@ -1,4 +1,4 @@
-"""`brns compare`: methods side by side, in worlds of the suite or in your own."""
+"""`brns compare`: methods side by side, in worlds of the suite or on a task of your own."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,9 @@ from brns.settings.parts import SettingsError, find_part, parts
 
 Worlds = Annotated[
     list[str],
-    typer.Argument(help="suite, or worlds such as arm maze; or your own, as module:object"),
+    typer.Argument(
+        help="suite, or worlds such as arm maze; or a task or search of your own as module:object"
+    ),
 ]
 Methods = Annotated[
     list[str] | None,
@@ -40,7 +42,7 @@ def compare(
         "runs/comparison"
     ),
 ) -> None:
-    """Compare methods in worlds of the suite, or in your own.
+    """Compare methods in worlds of the suite, or on a task of your own.
 
     Ends with a table, a picture and a page. The same command resumes an interrupted comparison;
     with more seeds, methods or worlds it runs only these.
@@ -52,9 +54,9 @@ def compare(
     ours = [name for name in names if ":" not in name]
     methods = {name: find_part("--estimator", name, "estimator", "preset") for name in ours}
     operators = {name: find_part("--mutation", name, "mutation") for name in mutation or ()}
-    user_worlds = [name for name in worlds if ":" in name]
-    if user_worlds and len(worlds) > 1:
-        raise SettingsError(f"a world of your own is compared alone: name {user_worlds[0]} only")
+    user_names = [name for name in worlds if ":" in name]
+    if user_names and len(worlds) > 1:
+        raise SettingsError(f"a task of your own is compared alone: name {user_names[0]} only")
     from rich.markdown import Markdown
 
     import brns
@@ -75,7 +77,7 @@ def compare(
     mutations = {name if several else "": part.load()() for name, part in operators.items()}
     try:
         comparison = brns.compare(
-            load_object_and_call(user_worlds[0]) if user_worlds else worlds,
+            load_object_and_call(user_names[0]) if user_names else worlds,
             estimators,
             seeds=seeds,
             generations=generations,

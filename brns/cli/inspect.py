@@ -250,7 +250,7 @@ def movie(
         typer.Option(help="a .gif", show_default="movie.gif or individual-WHICH.gif there"),
     ] = None,
     individual: Annotated[
-        str | None, typer.Option(help="film one individual in its world: an id, or best")
+        str | None, typer.Option(help="film one individual's episode: an id, or best")
     ] = None,
     search: Search = None,
 ) -> None:

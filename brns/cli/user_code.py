@@ -102,22 +102,22 @@ def open_workers(
     if workers is None and failures is None:
         yield search
         return
-    world, settings = unwrap_task(search.task), _get_chunk_settings(search.task)
+    task, settings = unwrap_task(search.task), _get_chunk_settings(search.task)
     settings["chunk"] = settings["chunk"] or (Chunked.chunk if workers else None)
     options = {"failures": failures, "timeout": timeout}
     settings |= {name: value for name, value in options.items() if value is not None}
     executor = settings.pop("executor")
     if workers is None:
-        parallel = contextlib.nullcontext(Chunked(world, executor=executor, **settings))
+        parallel = contextlib.nullcontext(Chunked(task, executor=executor, **settings))
     elif workers.isdecimal() and int(workers):
-        parallel = Processes(world, int(workers), log=log, **settings)
+        parallel = Processes(task, int(workers), log=log, **settings)
     elif ":" in workers:
-        parallel = Dask(world, workers, log=log, **settings)
+        parallel = Dask(task, workers, log=log, **settings)
     else:
         takes = "a number of processes, or the address of a scheduler"
         raise SettingsError(f"--workers takes {takes}; got {workers}")
-    with parallel as task:
-        yield dataclasses.replace(search, task=task)
+    with parallel as wrapper:
+        yield dataclasses.replace(search, task=wrapper)
 
 
 def _get_chunk_settings(task: Task) -> dict[str, Any]:

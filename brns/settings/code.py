@@ -51,7 +51,7 @@ def is_library_file(file: str) -> bool:
 
 
 def get_module_prefix(module: Mapping[str, Any]) -> str:
-    """`own.` of a file own.py, `world.own.` of one in a package; empty of a notebook's."""
+    """`own.` of a file own.py, `package.own.` of one in a package; empty of a notebook's."""
     if "In" in module or not (file := module.get("__file__")):
         return ""
     file, package = Path(file), (module.get("__package__") or "").rpartition(".")[2]

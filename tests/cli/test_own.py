@@ -76,17 +76,17 @@ spread = NoveltySearch(Processes(Lonely(), workers=1), **SMALL)
 counts = PopulationKNN(k=2)
 nothing = 5
 '''
-RUN = "runs/lonely_world-search-seed0"
-SEARCH = ("--search", "lonely_world:search")
+RUN = "runs/lonely_task-search-seed0"
+SEARCH = ("--search", "lonely_task:search")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the module and a finished run of its search."""
     folder = tmp_path_factory.mktemp("own")
-    (folder / "lonely_world.py").write_text(MODULE)
+    (folder / "lonely_task.py").write_text(MODULE)
     few = ("--generations", 2, "--checkpoint-every", 1)
-    done = call("run", "lonely_world:search", *few, folder=folder)
+    done = call("run", "lonely_task:search", *few, folder=folder)
     assert "kappa" in done.stdout  # the run's end knows the search
     return folder
 
@@ -102,7 +102,7 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     assert "--search module:object" in alone.stdout
     os.utime(picture, (0, 0))  # older than the run, which went on since
     # the one that fits is taken
-    known = call("show", RUN, "--search", "lonely_world:other", *SEARCH, folder=folder)
+    known = call("show", RUN, "--search", "lonely_task:other", *SEARCH, folder=folder)
     assert "kappa" in known.stdout
     assert "--search" not in known.stdout
     assert picture.stat().st_mtime > 0
@@ -112,12 +112,12 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
 def test_two_methods_of_one_name_and_those_of_pyribs_are_compared_in_an_own_search(folder):
     pytest.importorskip("ribs")
     few = ("--seeds", 2, "--generations", 2, "--estimator", "counts")
-    methods = ("--estimator", "lonely_world:counts", "--peers", "--out", "two")
-    call("compare", "lonely_world:search", *few, *methods, folder=folder)
+    methods = ("--estimator", "lonely_task:counts", "--peers", "--out", "two")
+    call("compare", "lonely_task:search", *few, *methods, folder=folder)
     page = (folder / "two.md").read_text()
-    for name in ("lonely_world:counts", "counts", "pyribs, CMA-MAE", "8 + 6"):
+    for name in ("lonely_task:counts", "counts", "pyribs, CMA-MAE", "8 + 6"):
         assert f"| {name} | " in page
-    alone = call("compare", "lonely_world:search", "arm", *few, folder=folder, status=2)
+    alone = call("compare", "lonely_task:search", "arm", *few, folder=folder, status=2)
     assert "compared alone" in alone.stderr
 
 
@@ -130,10 +130,10 @@ def test_figure_report_and_movie_take_the_search(folder):
 
 
 def test_an_error_in_own_code_is_told_with_its_place(folder):
-    done = call("run", "lonely_world:strange", "--out", "strange", folder=folder, status=2)
+    done = call("run", "lonely_task:strange", "--out", "strange", folder=folder, status=2)
     assert done.stderr.startswith("brns: KeyError('no such wall')\n")
     assert "\nIt was raised in your code:" in done.stderr
-    assert 'lonely_world.py", line 32, in evaluate' in done.stderr
+    assert 'lonely_task.py", line 32, in evaluate' in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -145,16 +145,16 @@ def test_an_error_in_own_code_is_told_with_its_place(folder):
     ],
 )
 def test_ctrl_c_or_a_termination_before_a_run_ends_with_a_word(folder, name, told):
-    ended = call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder, status=130)
+    ended = call("run", f"lonely_task:{name}", "--out", "stopped", folder=folder, status=130)
     assert told in ended.stdout
 
 
 def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    search = make_search_from("lonely_world:Lonely", "population", ["task.genes=4"])
+    search = make_search_from("lonely_task:Lonely", "population", ["task.genes=4"])
     assert (type(search.task).__name__, search.task.genes) == ("Lonely", 4)
     assert search.estimator == PopulationKNN()
-    assert load_or_make_user_search("lonely_world:Lonely").estimator == VisitCounts()
+    assert load_or_make_user_search("lonely_task:Lonely").estimator == VisitCounts()
 
 
 def test_an_own_run_goes_on_with_its_search(folder):
@@ -174,7 +174,7 @@ def test_an_own_run_goes_on_with_its_search(folder):
 def test_a_resumed_own_search_has_the_settings_and_operators_of_its_run(
     name, changes, shape, folder
 ):
-    own, out = f"lonely_world:{name}", f"set-{name}"
+    own, out = f"lonely_task:{name}", f"set-{name}"
     sets = [f"--set={change}" for change in changes]
     call("run", own, "--generations", 1, "--out", out, *sets, folder=folder)
     call("resume", out, "--generations", 2, "--search", own, folder=folder)
@@ -185,15 +185,15 @@ def test_a_resumed_own_search_has_the_settings_and_operators_of_its_run(
     ("arguments", "told"),
     [
         (("run", "nowhere:search"), "there is no module 'nowhere'"),
-        (("run", "./lonely_world.py:search"), "as import names it"),
-        (("run", "lonely_world:searhc"), "no attribute 'searhc'"),
-        (("run", "lonely_world:needs"), "callable without arguments"),
-        (("run", "lonely_world:nothing"), "got int"),
+        (("run", "./lonely_task.py:search"), "as import names it"),
+        (("run", "lonely_task:searhc"), "no attribute 'searhc'"),
+        (("run", "lonely_task:needs"), "callable without arguments"),
+        (("run", "lonely_task:nothing"), "got int"),
         (
-            ("run", "lonely_world:search", "--estimator", "archive", "--out", "no"),
+            ("run", "lonely_task:search", "--estimator", "archive", "--out", "no"),
             "an estimator of its own",
         ),
-        (("show", RUN, "--search", "lonely_world:strange"), "made by another search"),
+        (("show", RUN, "--search", "lonely_task:strange"), "made by another search"),
     ],
 )
 def test_what_is_no_search_is_an_error_that_says_so(folder, arguments, told):
@@ -205,7 +205,7 @@ def test_what_may_fail_in_an_own_search_may_fail_too_with_settings_and_when_resu
     folder, name, monkeypatch, tmp_path
 ):
     monkeypatch.syspath_prepend(folder)
-    own = f"lonely_world:{name}"
+    own = f"lonely_task:{name}"
     search = make_search_from(own, None, ["task.genes=4"])
     given = search.task
     assert given.failures == 0.5
@@ -220,11 +220,11 @@ def test_what_may_fail_in_an_own_search_may_fail_too_with_settings_and_when_resu
 
 def test_an_own_search_on_several_devices_stays_there(folder, monkeypatch, tmp_path):
     module = "import brns\nsearch = brns.NoveltySearch(brns.Sharded(brns.PlanarArm(), 1))\n"
-    (tmp_path / "sharded_world.py").write_text(module)
+    (tmp_path / "sharded_task.py").write_text(module)
     monkeypatch.syspath_prepend(tmp_path)
-    search = make_search_from("sharded_world:search", None, ["task.joints=3"])
+    search = make_search_from("sharded_task:search", None, ["task.joints=3"])
     assert isinstance(search.task, Sharded)
     assert search.task.task.joints == 3
     run(NoveltySearch(PlanarArm()), 1, out=tmp_path / "run", progress=False)
-    (record,) = load_records([tmp_path / "run"], ["sharded_world:search"])
+    (record,) = load_records([tmp_path / "run"], ["sharded_task:search"])
     assert isinstance(record.search.task, Sharded)
