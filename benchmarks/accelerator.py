@@ -114,10 +114,10 @@ def blocks() -> Iterator[tuple[str, list[list[str]]]]:
         lines.append([method, str(d), f"{n:,}", *measure_on_devices(step, 0.05)])
         print(*lines[-1], flush=True)
     yield "Novelty", lines
-    lines = [["world", "N", *times]]
-    for world, (task, n) in SEARCHES.items():
+    lines = [["task", "N", *times]]
+    for name, (task, n) in SEARCHES.items():
         step = functools.partial(SearchStep, task, n)
-        lines.append([world, f"{n:,}", *measure_on_devices(step, 0.1)])
+        lines.append([name, f"{n:,}", *measure_on_devices(step, 0.1)])
         print(*lines[-1], flush=True)
     yield "Search", lines
     lines = [["novelty", *(f"d = {d}" for d in DIMENSIONS)]]

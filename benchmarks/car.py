@@ -1,4 +1,4 @@
-"""A world that no default was chosen in: a car too weak to climb its mountain without a run-up,
+"""A task that no default was chosen on: a car too weak to climb its mountain without a run-up,
 20 seeds.
 
     python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20]

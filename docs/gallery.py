@@ -23,7 +23,7 @@ def picture(name: str) -> str:
 
 
 def page() -> str:
-    """The gallery as Markdown: every figure of the table and every world of the parts."""
+    """The gallery as Markdown: every figure of the table and every task of the parts."""
     lines = [
         "# Gallery",
         "## Figures",
@@ -46,14 +46,14 @@ def page() -> str:
             f"### {name}",
             f"{{py:class}}`brns.{part.attribute}`: {part.meaning}. `brns run {name}`",
         ]
-        lines += _image(part.meaning, f"worlds/{name}.png") or _image(
+        lines += _image(part.meaning, f"tasks/{name}.png") or _image(
             part.meaning, f"../results/{name}/behaviors.png"
         )
     return "\n\n".join(lines) + "\n"
 
 
 def _image(text: str, path: str) -> list[str]:
-    """A picture, if there is one: a figure or a world that was just written has none."""
+    """A picture, if there is one: a figure or a task that was just written has none."""
     return [f"![{text}]({path})"] if (DOCS / path).exists() else []
 
 

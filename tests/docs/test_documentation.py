@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 
 
-def test_the_gallery_shows_every_figure_and_every_world():
+def test_the_gallery_shows_every_figure_and_every_task():
     page = runpy.run_path(str(DOCS / "gallery.py"))["page"]()
     for heading in (*(figure.title for figure in FIGURES.values()), *parts("task")):
         assert f"\n### {heading}\n" in page
