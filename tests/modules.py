@@ -4,7 +4,7 @@ import importlib.util
 import linecache
 import sys
 
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 
 
 def loaded(folder, name, text, monkeypatch):

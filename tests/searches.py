@@ -2,7 +2,7 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from worlds import HostIdentity, Identity
+from small_tasks import HostIdentity, Identity
 
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, PopulationKNN
 from brns.runs.loop import run

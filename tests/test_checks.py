@@ -12,7 +12,7 @@ import pytest
 from jax.experimental import io_callback
 from modules import Own
 from searches import Distance, search
-from worlds import Counting, HostIdentity, Identity, Windy, altered
+from small_tasks import Counting, HostIdentity, Identity, Windy, altered
 
 import brns
 from brns import Box, check_estimator, check_founders, check_mutation, check_selection, check_task

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from searches import search
-from worlds import HostIdentity, Identity
+from small_tasks import HostIdentity, Identity
 
 import brns
 from brns.comparison.worlds import WidenedBehaviorSpace

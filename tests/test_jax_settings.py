@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from searches import search
+from small_tasks import HostIdentity, Identity, altered
 from test_keys import ESTIMATORS
-from worlds import HostIdentity, Identity, altered
 
 import brns
 from brns.core.population import copy_to_host

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 from jax._src import random as jax_random
 from searches import Distance
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 
 import brns
 from brns import Box

@@ -14,7 +14,7 @@ from files import same
 from numpy.testing import assert_allclose, assert_array_equal
 from searches import ESTIMATOR, Distance
 from searches import search as make
-from worlds import HostIdentity, Identity, altered
+from small_tasks import HostIdentity, Identity, altered
 
 import brns
 from brns.core.population import concatenate_populations, make_initial_generation, take_rows

@@ -23,7 +23,7 @@ import pydantic
 import pytest
 from gymnasium import spaces
 from searches import search
-from worlds import HostIdentity, Identity
+from small_tasks import HostIdentity, Identity
 
 import brns
 from brns.experiments import make_paper_brns, make_search

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from small_tasks import Identity
 from test_keys import ESTIMATORS, MIXTURES
-from worlds import Identity
 
 import brns
 from brns import Box

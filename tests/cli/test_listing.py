@@ -10,7 +10,7 @@ import pandas
 import pytest
 from rich.console import Console
 from shell import call
-from worlds import Identity
+from small_tasks import Identity
 
 from brns import ArchiveKNN, NoveltySearch
 from brns.cli.listing import print_runs, summarize_runs

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from files import refusing
 from numpy.testing import assert_allclose, assert_array_equal
+from small_tasks import Counting, HostIdentity, Identity, altered
 from stores import run_in_memory
-from worlds import Counting, HostIdentity, Identity, altered
 
 import brns
 from brns.comparison import page

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from worlds import HostIdentity, altered
+from small_tasks import HostIdentity, altered
 
 import brns
 from brns.comparison import peers
@@ -26,7 +26,7 @@ RANGES = [(0.0, 600.0)] * 2
 
 
 class Counted(HostIdentity):
-    """The world on the host, which counts what it evaluates."""
+    """The task on the host, which counts what it evaluates."""
 
     def evaluate(self, genotypes, key):
         assert np.abs(genotypes).max() <= 1

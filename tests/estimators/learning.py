@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 from searches import search
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 
 from brns import Box, ExactRecognition, VisitCounts
 from brns.core import Population

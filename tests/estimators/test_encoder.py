@@ -9,7 +9,7 @@ from files import bits
 from learning import KEY, SQUARE
 from numpy.testing import assert_allclose, assert_array_equal
 from searches import search
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 
 from brns import BehaviorRecognition, resume, run
 from brns.core import Population

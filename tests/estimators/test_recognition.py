@@ -12,7 +12,7 @@ from files import same
 from learning import KEY, NOBODY, SQUARE, init, novelty, update
 from literal import SMALL, Literal, generation, paper, uniform
 from numpy.testing import assert_allclose
-from worlds import Identity
+from small_tasks import Identity
 
 from brns import Box, Novelty, NoveltySearch, PolynomialMutation
 

@@ -8,8 +8,8 @@ from fake_record import Additive, FakeRecord, population
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from searches import search
+from small_tasks import HostIdentity
 from stores import run_in_memory
-from worlds import HostIdentity
 
 from brns import ArchiveKNN
 from brns.core.novelty import score_novelty_jit

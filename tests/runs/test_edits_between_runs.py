@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 from modules import Own, loaded, typed
 from searches import search as make
-from worlds import Counting, Identity
+from small_tasks import Counting, Identity
 
 import brns
 from brns.runs.provenance import read_sources

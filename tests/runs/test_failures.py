@@ -11,7 +11,7 @@ import pytest
 from files import bits
 from numpy.testing import assert_array_equal
 from searches import HOST
-from worlds import Fragile, HostIdentity, Identity, altered
+from small_tasks import Fragile, HostIdentity, Identity, altered
 
 import brns
 from brns.core import Population

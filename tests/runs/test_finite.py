@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 from searches import HOST
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 
 from brns import Record, run
 from brns.checks.generations import check_not_all_failed_and_finite, check_state_not_nan

@@ -9,7 +9,7 @@ import pytest
 from files import bits, contents
 from numpy.testing import assert_allclose, assert_array_equal
 from searches import HOST
-from worlds import HostIdentity, Identity
+from small_tasks import HostIdentity, Identity
 
 import brns
 from brns.runs.metadata import describe_fork

@@ -12,7 +12,7 @@ from files import bits, contents, same
 from rich.console import Console
 from searches import HOST, search
 from shell import finished, python
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 
 import brns
 from brns.cli.listing import summarize_runs

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from files import contents, refusing
 from searches import HOST
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 
 import brns
 from brns import Record, RecordError

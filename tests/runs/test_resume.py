@@ -14,7 +14,7 @@ import pytest
 from files import bits, contents
 from searches import HOST, search
 from shell import python
-from worlds import Counting, HostIdentity, Identity
+from small_tasks import Counting, HostIdentity, Identity
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, resume, run
@@ -139,7 +139,7 @@ def test_what_evaluations_change_is_no_setting(tmp_path):
     counting = replace(HOST, task=task)
     run(counting, 2, out=tmp_path / "run")
     (record,) = resume(tmp_path / "run", 3, search=counting)
-    assert {"task.calls", "worlds.Counting.batches"} <= {*record.metadata.changing}
+    assert {"task.calls", "small_tasks.Counting.batches"} <= {*record.metadata.changing}
     assert record.experiment["task"]["calls"] == 0
     task.gain = 2.0
     with pytest.raises(RecordError, match=r"task.gain was None and is 2"):

@@ -14,7 +14,7 @@ from files import bits, same
 from jax.custom_batching import custom_vmap
 from searches import HOST
 from shell import finished, python
-from worlds import HostIdentity, Identity, altered
+from small_tasks import HostIdentity, Identity, altered
 
 import brns
 from brns import NoveltySearch, RecordError, fork, resume, run

@@ -3,7 +3,7 @@
 import time
 
 import jax
-from worlds import HostIdentity, Identity
+from small_tasks import HostIdentity, Identity
 
 from brns.core.evaluation import as_evaluation
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from chunks import GENOTYPES, KEY, Slow, alone
 from files import same
-from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
+from small_tasks import Faulty, Fragile, HostIdentity, Identity, Windy
 
 from brns.settings.description import part_to_json
 from brns.tasks.chunked import Chunked

@@ -23,7 +23,7 @@ from chunks import EXPECTED, GENOTYPES, KEY, Slow, alone
 from files import bits, refusing, same
 from searches import HOST
 from shell import TESTS, finished, python
-from worlds import Faulty, HostIdentity, Identity, Windy
+from small_tasks import Faulty, HostIdentity, Identity, Windy
 
 import brns
 from brns.core.population import take_rows
@@ -126,7 +126,7 @@ def test_individuals_whom_an_error_met_are_named(shared, fault, told, monkeypatc
         Chunked(Faulty(fault), executor=shared).evaluate(GENOTYPES, KEY)
     notes = "".join(caught.value.__notes__)
     assert "failures=0.1" in notes  # how to go on without them
-    assert "worlds.py" in notes or fault != "raises"
+    assert "small_tasks.py" in notes or fault != "raises"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, mo
     (text,) = pop_failure_reasons(
         task, np.asarray(GENOTYPES[9:10]), np.asarray(jax.random.key_data(KEY))
     )
-    words = {"raises": "worlds.py", "nan": "not finite", "dies": "-9", "hangs": "timeout=2.0"}
+    words = {"raises": "small_tasks.py", "nan": "not finite", "dies": "-9", "hangs": "timeout=2.0"}
     words["cancels"] = "CancelledError"
     assert words[fault] in text
     assert not task.failure_reasons
@@ -383,7 +383,7 @@ def test_workers_tell_a_task_from_that_of_its_code_before_an_edit(monkeypatch):
     before = Chunked(HostIdentity())._pickle_task().digest
     assert Chunked(HostIdentity())._pickle_task().digest == before
     code = chunked.describe_code_for_workers(HostIdentity())
-    edited = code._replace(texts={"worlds.HostIdentity": "# as it was before"})
+    edited = code._replace(texts={"small_tasks.HostIdentity": "# as it was before"})
     monkeypatch.setattr(chunked, "describe_code_for_workers", lambda task: edited)
     assert Chunked(HostIdentity())._pickle_task().digest != before
 
@@ -464,10 +464,10 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
 
 
 KILLED = """
-import jax, subprocess, sys, worlds
+import jax, small_tasks, subprocess, sys
 from brns.tasks.workers import Processes
 
-class Simulated(worlds.Faulty):
+class Simulated(small_tasks.Faulty):
     def evaluate(self, genotypes, key):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
         return super().evaluate(genotypes, key)
@@ -489,7 +489,7 @@ def test_a_busy_worker_and_its_simulator_end_with_a_search_that_was_killed(tmp_p
 ENDLESS = """
 import jax, threading
 from brns import Processes
-from worlds import HostIdentity
+from small_tasks import HostIdentity
 class Endless(HostIdentity):
     def evaluate(self, genotypes, key):
         threading.Thread(target=threading.Event().wait).start()

@@ -1,4 +1,4 @@
-"""Small worlds for tests."""
+"""Small tasks for tests."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from brns import Box, Evaluation
 
 
 class Identity(eqx.Module):
-    """A traceable world: two genes are mapped to [0, 600]^2; solved in the far corner."""
+    """A traceable task: two genes are mapped to [0, 600]^2; solved in the far corner."""
 
     genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
     behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
@@ -26,7 +26,7 @@ class Identity(eqx.Module):
 
 
 class HostIdentity(Identity):
-    """The same world on the host, in NumPy."""
+    """The same task on the host, in NumPy."""
 
     traceable: bool = False
 
@@ -35,7 +35,7 @@ class HostIdentity(Identity):
 
 
 def altered(change, kind=HostIdentity, **fields):
-    """The world with another evaluation: `change(evaluation, genotypes, key)`."""
+    """The task with another evaluation: `change(evaluation, genotypes, key)`."""
 
     class Altered(kind):
         def evaluate(self, genotypes, key):
@@ -45,7 +45,7 @@ def altered(change, kind=HostIdentity, **fields):
 
 
 class Faulty(eqx.Module):
-    """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault.
+    """The task on the host, in which genotypes whose first gene is above 0.5 meet a fault.
 
     With `flag`, the name of a file that is made then, they meet it once."""
 
@@ -78,7 +78,7 @@ class Faulty(eqx.Module):
 
 
 class Fragile(HostIdentity):
-    """The world on the host, which cannot evaluate who has a last gene above 0.6."""
+    """The task on the host, which cannot evaluate who has a last gene above 0.6."""
 
     def evaluate(self, genotypes, key):
         if (np.asarray(genotypes)[:, 4] > 0.6).any():
@@ -87,7 +87,7 @@ class Fragile(HostIdentity):
 
 
 class Counting:
-    """The world on the host, which counts in public attributes of its own and of the class."""
+    """The task on the host, which counts in public attributes of its own and of the class."""
 
     genotype_space, behavior_space = HostIdentity().genotype_space, HostIdentity().behavior_space
     traceable, gain, batches = False, 1.0, []
@@ -102,7 +102,7 @@ class Counting:
 
 
 class Windy(HostIdentity):
-    """The world on the host with a wind for each generation, the same for all."""
+    """The task on the host with a wind for each generation, the same for all."""
 
     behavior_space: Box = Box([-50.0, -50.0], [650.0, 650.0])
 
