@@ -39,7 +39,7 @@ class Picture(NamedTuple):
 
 FIGURES: dict[str, Picture] = {
     "behaviors": Picture(
-        "The scene and what was tried",
+        "All behaviors",
         "Every behavior that was evaluated, of paths at most 1500, coloured by generation. "
         "Solutions are ringed; paths of three (the first, one halfway, the last) are drawn where "
         "the task can replay them. First seed of each method.",
