@@ -136,7 +136,7 @@ def run(number: int, rule: str, seed: int) -> dict[str, Any]:
 
 def text(rows: list[dict[str, Any]]) -> list[str]:
     """The blocks of the page."""
-    lines = [["islands", "each", "merge", "cells of 10,000", "bytes sent", "seeds"]]
+    lines = [["islands", "each", "merge", "cells of 10,000", "bytes sent", "seeds", "commits"]]
     for number in INDIVIDUALS:
         for rule in (ONE, *MERGES):
             runs = [r for r in rows if int(r["islands"]) == number and r["merge"] == rule]
@@ -146,8 +146,9 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
             sent = np.mean([float(run["bytes"]) for run in runs])
             searches = "1" if rule == ONE else str(number)
             cell = f"{mean:,.0f} ± {deviation:,.0f}" if len(runs) > 1 else f"{mean:,.0f}"
-            lines.append([searches, runs[0]["each"], rule, cell, f"{sent:,.0f}", str(len(runs))])
-    commits = ", ".join(sorted({row["commit"] for row in rows}))
+            commits = ", ".join(sorted({run["commit"][:8] for run in runs}))
+            facts = [cell, f"{sent:,.0f}", str(len(runs)), commits]
+            lines.append([searches, runs[0]["each"], rule, *facts])
     return [
         "# Many islands",
         f"The linear projection with two measures, after {EVALUATIONS:,} evaluations of all "
@@ -157,7 +158,7 @@ def text(rows: list[dict[str, Any]]) -> list[str]:
         "tenth of its generations, with what the others have sent by then. 1,024 islands and "
         "their *one search* have 1,024 counters a grid, all others the default 8,192.",
         format_table(lines),
-        format_command_and_provenance(f"Default mixture. Runs of commits {commits}."),
+        format_command_and_provenance("The mixture is the default of each row's commits."),
     ]
 
 
