@@ -9,6 +9,7 @@ import gc
 import os
 import shutil
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import jaxtyping
@@ -22,8 +23,11 @@ jaxtyping.install_import_hook(checked, "beartype.beartype").__enter__()
 
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
-if os.environ[FEW] == "1":  # a tenth of the time of compiling
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_parallel_codegen_split_count=1")
+if os.environ[FEW] == "1":  # a tenth of the time of compiling, and a third
+    flags = "--xla_cpu_parallel_codegen_split_count=1"
+    if version("jaxlib") < "0.11":  # later ones may not know it
+        flags += " --xla_cpu_use_fusion_emitters=false"
+    os.environ.setdefault("XLA_FLAGS", flags)
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # programs need not say where from
 
 gc.set_threshold(50_000, 20, 100)  # Python's garbage is a fifth of the time of tracing programs
