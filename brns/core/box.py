@@ -37,8 +37,7 @@ class Box(eqx.Module):
             return
         below = as_array_and_check_real("low", low, "a box needs")
         above = as_array_and_check_real("high", high, "a box needs")
-        with np.errstate(over="ignore"):
-            low, high = (np.array(x, np.float32, ndmin=1) for x in (below, above))
+        low, high = (np.array(cast_to_float32(x), ndmin=1) for x in (below, above))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise ValueError(
                 f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and "
@@ -83,6 +82,14 @@ def is_within_numeric_range(
     least = np.maximum(low - reach, -most).astype(np.float32)
     largest = np.minimum(high + reach, most).astype(np.float32)
     return np.all((points >= least) & (points <= largest), axis=1)
+
+
+def cast_to_float32(numbers: Any) -> Any:
+    """An array in float32: too large numbers become infinite and too small ones 0, also where NumPy
+    was told to raise.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return numbers.astype(np.float32, copy=False)
 
 
 def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:

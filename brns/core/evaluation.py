@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from brns.core.box import as_array_and_check_real
+from brns.core.box import as_array_and_check_real, cast_to_float32
 from brns.core.contracts import Task
 from brns.core.population import Evaluation
 
@@ -36,8 +36,7 @@ def as_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
                 f"{must} {name} as bools, as in distance < 40; got {columns[name].dtype}"
             )
     for name in ("descriptor", "fitness"):
-        with np.errstate(over="ignore", under="ignore"):  # they become infinite, and 0
-            columns[name] = jnp.asarray(columns[name], jnp.float32)
+        columns[name] = cast_to_float32(columns[name])
     return Evaluation(**{name: jnp.asarray(column) for name, column in columns.items()})
 
 

@@ -15,7 +15,12 @@ from jaxtyping import Array, Float, Int, PyTree
 from brns.checks.generations import check_structure, warn_if_many_outside
 from brns.checks.parts import check_part, explain_compile_errors
 from brns.core import Box, NoveltyEstimator, Population
-from brns.core.box import FARTHEST, as_array_and_check_real, is_within_numeric_range
+from brns.core.box import (
+    FARTHEST,
+    as_array_and_check_real,
+    cast_to_float32,
+    is_within_numeric_range,
+)
 from brns.core.forks import check_not_forked
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import flatten_by_name, make_initial_generation
@@ -219,8 +224,7 @@ class Novelty:
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_not_forked("a brns.Novelty")
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
-        with np.errstate(over="ignore", under="ignore"):
-            rows = np.asarray(numbers, np.float32)
+        rows = np.asarray(cast_to_float32(numbers))
         if rows.shape == (0,):
             rows = rows.reshape(0, self.space.dimension)
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension:

@@ -145,7 +145,7 @@ class ActiveRun:
     ) -> None:
         """Write down how the work ended, by which error, and which settings evaluations changed."""
         facts = self.record.metadata
-        facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
+        facts.add_changing(changed)
         session = facts.sessions[-1]
         session.ended, session.status, session.reason = metadata.format_time_now(), status, reason
         metadata.write_metadata(self.record.store, facts)

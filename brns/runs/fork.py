@@ -98,7 +98,7 @@ def fork(
         origin.genotypes,
         name=origin.estimator if same else None,
     )
-    facts.changing = [*dict.fromkeys((*facts.changing, *origin.changing))]
+    facts.add_changing(origin.changing)
     edited = diff_code_by_name(origin.sources, read_sources(search), origin.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(

@@ -146,6 +146,10 @@ class Metadata(Facts):
         changing = [*self.changing, *list_changing_task_settings(search, self.experiment)]
         return find_differences(before, here, changing)
 
+    def add_changing(self, names: Sequence[str]) -> None:
+        """Note settings and values that evaluations changed, each once."""
+        self.changing = [*dict.fromkeys((*self.changing, *names))]
+
     def collect_evaluation_side_effects(self, search: NoveltySearch) -> list[str]:
         """The settings, and values that the user's code reads, that evaluations changed by now."""
         source, settings = read_sources(search), [*self.find_different_settings(search)]

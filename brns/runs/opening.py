@@ -71,7 +71,7 @@ def save_founders_and_begin_runs(
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, failed), store in zip(facts, begun, stores, strict=True):
-            each.changing = [*dict.fromkeys((*each.changing, *changed))]
+            each.add_changing(changed)
             saving.append(writers.submit(ActiveRun.begin_new, store, each, search, state, failed))
         return [future.result() for future in saving]
 
