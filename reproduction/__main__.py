@@ -2,10 +2,12 @@
 
 import argparse
 import os
+import signal
 import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from brns.cli.__main__ import configure_logging
 from brns.tasks.cpu import count_cores, make_one_thread_variables
 from reproduction import page, pictures
 from reproduction.parts import PARTS, Request
@@ -47,4 +49,6 @@ def draw_all_and_write_page(out: Path) -> Path:
 if __name__ == "__main__":
     # Before JAX begins, here and in the processes begun here.
     os.environ |= make_one_thread_variables()
+    configure_logging()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a batch system ends a job
     main(sys.argv[1:])

@@ -16,7 +16,7 @@ def main() -> None:
     """Run the command line. An error that a user can mend is a message and exit status 2."""
     from brns.cli.commands import app
 
-    _configure_logging()
+    configure_logging()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # whose encoding may lack a letter
             stream.reconfigure(errors="replace")
@@ -51,7 +51,7 @@ def main() -> None:
         sys.exit(2)
 
 
-def _configure_logging() -> None:
+def configure_logging() -> None:
     """Show what the library logs; without a terminal, where no bar is, how a run goes too."""
     seen = sys.stderr.isatty()
     text = "%(message)s" if seen else "%(asctime)s %(message)s"

@@ -320,9 +320,9 @@ def _is_written_by_hand(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
     value = getattr(value, "__func__", value)  # `__new__` is a static method
     value = get_attribute_safely(value, "__wrapped__") or value  # as `__repr__` is
-    return isinstance(value, types.FunctionType) and not value.__code__.co_filename.startswith(
-        ("<string>", "<attrs generated")
-    )
+    if not isinstance(value, types.FunctionType) or value.__name__ == "__annotate__":
+        return False  # the latter is Python's own, from 3.14 on
+    return not value.__code__.co_filename.startswith(("<string>", "<attrs generated"))
 
 
 def _find_registered_environment(name: str) -> Any:
