@@ -136,7 +136,8 @@ class UserCode:
             self._add_all({"func": thing.func, **arguments, **thing.keywords}, name)
         elif isinstance(thing, Wrapped):
             for part in ("func", "fget", "fset", "fdel", "__func__"):
-                self._add(get_attribute_safely(thing, part), name)
+                if (inner := get_attribute_safely(thing, part)) is not None:
+                    self._add(inner, name)
         elif is_user_code(type(thing)) or dataclasses.is_dataclass(thing):
             self._add_object(thing, name)
         elif not isinstance(thing, types.ModuleType):

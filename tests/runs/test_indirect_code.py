@@ -42,6 +42,16 @@ def use(x):
     "a list in a closure": """def outer(gains):
     return lambda x: gains[0] * x
 use = outer([GAIN])""",
+    "a property": """class Arm:
+    @property
+    def gain(self):
+        return literal
+return Arm().gain * x""",
+    "a cached property": """class Arm:
+    @functools.cached_property
+    def gain(self):
+        return literal
+return Arm().gain * x""",
     "a namespace": "held = types.SimpleNamespace(gain=GAIN)\ndef use(x):\n    return held.gain * x",
     "a partial method": """class Scale:
     def scaled(self, gain, x):
