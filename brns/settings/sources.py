@@ -312,7 +312,7 @@ def _format_alias(name: str, thing: Any) -> str:
     if not isinstance(called, str) or not callable(thing) or called == alias:
         return ""
     if not is_user_code(thing):
-        return f"{alias} = {thing.__module__}.{called}\n"
+        return f"{alias} = {get_attribute_safely(thing, '__module__')}.{called}\n"
     digest = format_digest(thing) if isinstance(thing, types.FunctionType) else ""
     return f"{alias} = {get_qualified_name(thing)}\n{digest}"  # its module may be `__main__` too
 

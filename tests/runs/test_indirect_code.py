@@ -64,6 +64,8 @@ return Scale().call(x)""",
 return gains[1](x)""",
     "a method of an object": "use = Gain(GAIN).__call__",
     "numpy.vectorize": "@np.vectorize\ndef use(x):\n    return x * literal",
+    "a function in C under another name": """from scipy.special import expit as squash
+return squash(x) * literal""",
     "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
     "how an object is made": """class Made:
     def __new__(cls):
