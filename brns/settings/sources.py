@@ -116,7 +116,7 @@ class UserCode:
             return
         self._seen[id(thing)] = thing
         if isinstance(thing, types.FunctionType):
-            self._add_function(thing)
+            self._add_function(thing, name)
         elif isinstance(thing, type):
             self._add_class(thing)
         elif isinstance(thing, types.MethodType):
@@ -197,8 +197,11 @@ class UserCode:
                     space = vars(sys.modules.get(each.__module__, types))
                     self._add_assignments(value, space, inner, f"{name}.{inner}", each.__name__)
 
-    def _add_function(self, function: types.FunctionType) -> None:
+    def _add_function(self, function: types.FunctionType, alias: str) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
+        wrapped = vars(function).get("__wrapped__")
+        if isinstance(wrapped, functools.partial):  # as of jax.vmap, which no line may tell
+            self._add(wrapped, alias)
         name, code, module = get_qualified_name(function), function.__code__, function.__globals__
         own = is_user_code(function)
         self._add_all(vars(function), name if own else "")  # of decorated ones `__wrapped__`

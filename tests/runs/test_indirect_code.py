@@ -66,6 +66,9 @@ return gains[1](x)""",
     "numpy.vectorize": "@np.vectorize\ndef use(x):\n    return x * literal",
     "a function in C under another name": """from scipy.special import expit as squash
 return squash(x) * literal""",
+    "a partial below a decorator in Python": """def scale(gain, x):
+    return gain * x
+use = jax.vmap(functools.partial(scale, GAIN))""",
     "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
     "how an object is made": """class Made:
     def __new__(cls):
