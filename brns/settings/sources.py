@@ -288,6 +288,8 @@ class UserCode:
         which = entry if isinstance(entry, str) else get_attribute_safely(entry, "__qualname__")
         self.texts[name] = f"{name}: {which}\n"
         self._add_all({"kwargs": spec.kwargs, "max_episode_steps": spec.max_episode_steps}, name)
+        if wrappers := [vars(each) for each in spec.additional_wrappers]:
+            self._add(wrappers, f"{name}.additional_wrappers")
         if isinstance(entry, str):
             module, _, inner = entry.partition(":")
             entry = getattr(sys.modules.get(module), inner, None)

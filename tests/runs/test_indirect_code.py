@@ -123,6 +123,11 @@ def use(x):
     pass
 gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
 use = None""",
+    "arguments of a registered environment's wrapper": """class Env(gymnasium.Env):
+    pass
+wrapper = gymnasium.envs.registration.WrapperSpec("Scaled", "way:Scaled", {"gain": GAIN})
+gymnasium.register("Edited-v0", entry_point=Env, additional_wrappers=(wrapper,))
+use = None""",
 }
 """what leads from a function `called` to a number: GAIN as a value, `literal` within a function; a
 last line that returns is that of `use`"""
