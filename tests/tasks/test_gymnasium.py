@@ -165,6 +165,10 @@ def test_a_vector_form_of_its_own_gives_the_same():
     task = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Corridor] * n), vector=True)
     for own, other in zip(task.episodes(rows), corridor().episodes(rows), strict=True):
         assert same(own, other)
+    for shape in ((), (2,), (1, 9)):  # of one environment, or of all in columns
+        task = eqx.tree_at(lambda task: task.watch, task, lambda _, shape=shape: np.zeros(shape))
+        with pytest.raises(ValueError, match=r"a row for each of 9 environments, .*shape \("):
+            task.episodes(rows)
     fixed = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Corridor] * 4), vector=True)
     with pytest.raises(ValueError, match="4 environments for 9 individuals"):
         fixed.evaluate(rows, KEY)

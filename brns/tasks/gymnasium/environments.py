@@ -178,6 +178,12 @@ def _make_return_value_error(expected: str, values: Any) -> ValueError:
     return ValueError(f"{expected}, the info a dict; got {got}. {OLD}")
 
 
-def call_observer(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
-    """A copy of what `watch` sees of an environment."""
-    return as_real_numbers("watch", watch(env.unwrapped)).astype(float).ravel()
+def call_observer(watch: Callable[[Any], Any], env: Any, n: int | None = None) -> np.ndarray:
+    """A copy of what `watch` sees of an environment, flat; of n in a vector form a row of each."""
+    seen = as_real_numbers("watch", watch(env.unwrapped)).astype(float)
+    if n is not None and seen.shape[:1] != (n,):
+        raise ValueError(
+            f"with vector=True watch must give a row for each of {n} environments, as in "
+            f"np.stack([...]); got an array of shape {seen.shape}"
+        )
+    return seen.ravel() if n is None else seen.reshape(n, -1)

@@ -256,7 +256,7 @@ class GymnasiumTask(eqx.Module):
             else:
                 rows = np.stack([*map(flat, iterate(env.observation_space, observation))])
             watch = self.watch
-            seen = rows if watch is None else call_observer(watch, env).reshape(n, -1)
+            seen = rows if watch is None else call_observer(watch, env, n)
             for i in np.flatnonzero(living).tolist():
                 diaries[i].add_step(seen[i], select_info(i, n, info))
             return rows
