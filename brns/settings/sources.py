@@ -222,6 +222,16 @@ class UserCode:
         self._words |= names.words
         self._add_words(names.words, module)
         self._add_names(module, names.globals, names.words, prefix)
+        for each in names.globals & module.keys():
+            self._add_field_defaults(module[each])
+
+    def _add_field_defaults(self, kind: Any) -> None:
+        """Add what the fields of a user's dataclass or pydantic model are by default."""
+        for fields in ("__dataclass_fields__", "__pydantic_fields__"):
+            named = get_attribute_safely(kind, fields) if isinstance(kind, type) else None
+            for inner, field in (named or {}).items() if is_user_code(kind) else ():
+                for part in ("default_factory", "default"):
+                    self._add(getattr(field, part), f"{get_qualified_name(kind)}.{inner}")
 
     def _add_names(
         self, space: Mapping[str, Any], names: Collection[str], words: Collection[str], prefix: str

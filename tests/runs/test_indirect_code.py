@@ -90,6 +90,19 @@ return config.gain * x""",
     gain: float = GAIN
 settings = Settings()
 return settings.gain * x""",
+    "a default in a dataclass of which code makes an object": """import dataclasses
+@dataclasses.dataclass
+class Settings:
+    gain: float = GAIN
+return Settings().gain * x""",
+    "a factory of defaults in an equinox module": """import equinox
+class Settings(equinox.Module):
+    gains: list = equinox.field(default_factory=lambda: [literal])
+return Settings().gains[0] * x""",
+    "a default in a pydantic model of which code makes an object": """
+class Settings(pydantic.BaseModel):
+    gain: float = GAIN
+return Settings().gain * x""",
     "a registered environment that a function makes": """class Env(gymnasium.Env):
     def step(self, action):
         return literal
