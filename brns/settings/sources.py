@@ -141,7 +141,7 @@ class UserCode:
         elif is_user_code(type(thing)) or dataclasses.is_dataclass(thing):
             self._add_object(thing, name)
         elif not isinstance(thing, types.ModuleType):
-            self._add_callbacks(thing)
+            self._add_callbacks(thing, name)
 
     def _add_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
@@ -166,7 +166,7 @@ class UserCode:
             hidden = key.startswith("_") or (isinstance(recorded, dict) and key in recorded)
             self._add(value, "" if hidden else f"{prefix}.{key}")
 
-    def _add_callbacks(self, thing: Any) -> None:
+    def _add_callbacks(self, thing: Any, name: str) -> None:
         """Add the functions, the objects of a user's and Gymnasium's environments that another
         package's object holds.
         """
@@ -176,7 +176,7 @@ class UserCode:
         for value in inner.values():
             of_user = isinstance(value, Callback) or is_user_code(type(value))
             if of_user or get_attribute_safely(value, "unwrapped") is not None:
-                self._add(value)
+                self._add(value, name if isinstance(value, functools.partial) else "")
 
     def _add_class(self, kind: type) -> None:
         for each in kind.__mro__:
@@ -200,7 +200,7 @@ class UserCode:
     def _add_function(self, function: types.FunctionType, alias: str) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
         wrapped = vars(function).get("__wrapped__")
-        if isinstance(wrapped, functools.partial):  # as of jax.vmap, which no line may tell
+        if wrapped is not None and not is_user_code(wrapped):  # a partial, as below jax.vmap
             self._add(wrapped, alias)
         name, code, module = get_qualified_name(function), function.__code__, function.__globals__
         own = is_user_code(function)

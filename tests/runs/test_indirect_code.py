@@ -69,6 +69,19 @@ return squash(x) * literal""",
     "a partial below a decorator in Python": """def scale(gain, x):
     return gain * x
 use = jax.vmap(functools.partial(scale, GAIN))""",
+    "a partial below two decorators in Python": """def scale(gain, x):
+    return gain * x
+use = jax.vmap(jax.grad(functools.partial(scale, GAIN)))""",
+    "a partial below a decorator in a closure": """def scale(gain, x):
+    return gain * x
+def outer(inner):
+    return lambda x: inner(x)
+use = outer(jax.jit(functools.partial(scale, GAIN)))""",
+    "a partial in NumPy's vectorize in a closure": """def scale(gain, x):
+    return gain * x
+def outer(inner):
+    return lambda x: inner(x)
+use = outer(np.vectorize(functools.partial(scale, GAIN)))""",
     "a partial below decorators": "use = jax.jit(jax.vmap(functools.partial(max, GAIN)))",
     "how an object is made": """class Made:
     def __new__(cls):
