@@ -35,8 +35,8 @@ from brns.settings.values import NUMBERS, PLAIN, format_value, is_value_or_colle
 
 DATA_FILE = "file "
 """before the name of a data file"""
-NO_DATA = {"", ".py", ".ipynb", ".png", ".jpg", ".pdf", ".svg", ".gif", ".mp4", ".log"}
-"""endings of files that are code, or that code writes"""
+NO_DATA = {"", ".ipynb", ".png", ".jpg", ".pdf", ".svg", ".gif", ".mp4", ".log"}
+"""endings of files that are notebooks, or that code writes"""
 MODULE_NAMES = {"__name__", "__file__", "__spec__", "__package__", "__loader__"}
 """globals that tell how a program was begun, and from where"""
 Namespace = argparse.Namespace | types.SimpleNamespace
@@ -309,10 +309,16 @@ class UserCode:
         """Add the data file that there is under a name, here or in a folder, by what it holds."""
         for file in (pathlib.Path(name), pathlib.Path(folder, name)):
             with contextlib.suppress(OSError, ValueError):  # it may not be read, or is no name
-                if file.suffix not in NO_DATA and file.is_file():
+                if file.suffix not in NO_DATA and file.is_file() and not _is_imported(file):
                     status = file.stat()
                     digest = _digest_content(file.absolute(), status.st_mtime_ns, status.st_size)
                     self.texts[DATA_FILE + file.name] = f"{file.name}, sha256 {digest}\n"
+
+
+def _is_imported(file: pathlib.Path) -> bool:
+    """Whether it is a module of this process, whose functions are known one by one."""
+    paths = (get_attribute_safely(each, "__file__") for each in list(sys.modules.values()))
+    return file.suffix == ".py" and f"{file.absolute()}" in paths
 
 
 @functools.lru_cache(maxsize=256)

@@ -259,6 +259,18 @@ def test_threads_may_read_code_while_python_collects_garbage():
         gc.callbacks.remove(give_way)
 
 
+def test_a_script_that_another_process_runs_is_known_by_what_it_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "import subprocess, sys\ndef use(x):\n"
+    text += "    return subprocess.run([sys.executable, 'simulate.py']), 'own.py', x\n"
+    codes = []
+    for gain in (1.0, 2.0):
+        (tmp_path / "simulate.py").write_text(f"print({gain})")
+        module = loaded(tmp_path, "own", f"{text}# {gain}\n", monkeypatch)
+        codes.append(read_sources(search(Own(module.use))))
+    assert list(diff_code_by_name(codes[0].texts, codes[1])) == ["file simulate.py"]
+
+
 DATA = """
 import pathlib, pickle
 class Robot:
