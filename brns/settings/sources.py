@@ -227,11 +227,13 @@ class UserCode:
 
     def _add_field_defaults(self, kind: Any) -> None:
         """Add what the fields of a user's dataclass or pydantic model are by default."""
-        for fields in ("__dataclass_fields__", "__pydantic_fields__"):
-            named = get_attribute_safely(kind, fields) if isinstance(kind, type) else None
-            for inner, field in (named or {}).items() if is_user_code(kind) else ():
-                for part in ("default_factory", "default"):
-                    self._add(getattr(field, part), f"{get_qualified_name(kind)}.{inner}")
+        if not isinstance(kind, type) or not is_user_code(kind):
+            return
+        for attribute in ("__dataclass_fields__", "__pydantic_fields__"):
+            for name, field in (get_attribute_safely(kind, attribute) or {}).items():
+                prefix = f"{get_qualified_name(kind)}.{name}"
+                self._add(field.default_factory, prefix)
+                self._add(field.default, prefix)
 
     def _add_names(
         self, space: Mapping[str, Any], names: Collection[str], words: Collection[str], prefix: str

@@ -186,6 +186,7 @@ def test_a_resumed_own_search_has_the_settings_and_operators_of_its_run(
     [
         (("run", "nowhere:search"), "there is no module 'nowhere'"),
         (("run", "./lonely_task.py:search"), "as import names it"),
+        (("run", "lonely_task.py:search"), "own:MyTask of a file own.py"),
         (("run", "lonely_task:searhc"), "no attribute 'searhc'"),
         (("run", "lonely_task:needs"), "callable without arguments"),
         (("run", "lonely_task:nothing"), "got int"),
