@@ -24,10 +24,10 @@ Q = np.array(
 
 
 class Embedding(Additive):
-    """Measures in a space ten times as large."""
+    """Measures in a space half as large as the state."""
 
     def embed(self, state, descriptors):
-        return 10 * descriptors
+        return state / 2 * descriptors
 
 
 def line(values, ids, **arguments):
@@ -47,7 +47,8 @@ def test_eta_by_hand():
     assert_allclose(cycling.compute_eta(Q), [(0.5 + 0.25 + 0.75) / 3, (2 + 1) / 2, 1.0])
     with np.errstate(all="raise"):  # of populations that were not novel at all
         assert cycling.compute_eta(np.array([[0.0, 1.0], [0.0, 1.0]]))[0] == np.inf
-        assert np.isnan(cycling.compute_eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
+        for now in (0.0, -1.0):
+            assert np.isnan(cycling.compute_eta(np.array([[now, 0.0], [0.0, 1.0]]))[0])
 
 
 def test_ranks_and_novelty_regained_by_hand():
@@ -95,11 +96,12 @@ def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
     record = near_0([0, 0, 0], 1)
     assert np.nanmax(cycling.cycling_of_record(record).r) < 0.1
     assert "regained" not in summarize_run(record)
+    assert summarize_run(near_0([6, 0, 6], 1))["regained"] == 3 / 4  # the mean of 1/2 and 1
 
 
 def test_kappa_by_hand():
-    # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
-    assert_array_equal(cycling.compute_kappa(Q, 0.5), [1, 1, 0])
+    # row 0: i* = 2, 3 > 2.5; row 1: i* = 1, the first of two minima, 4 > 3.5; row 2: 1 < 2.5
+    assert_array_equal(cycling.compute_kappa(Q, 1.5), [1, 1, 0])
     # 3 > 1 + 2 and 4 > 2 + 2 do not hold: the inequality is strict
     assert_array_equal(cycling.compute_kappa(Q, 2.0), [0, 0, 0])
 
@@ -132,14 +134,19 @@ def test_epsilon_is_measured_where_novelty_is():
     """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2,
     embedded 20.
 
-    Novelty that is not embedded was 4, 16 and 27.5 when they lived."""
+    Novelty that is not embedded was 4, -14 and 27.5 when they lived."""
     assert cycling.cycling_of_record(three_generations(Embedding())).epsilon == pytest.approx(2.0)
-    assert cycling.cycling_of_record(three_generations(Additive())).epsilon == pytest.approx(1.6)
+    below = three_generations(Additive(), {0: 0.0, 1: -20.0, 2: 20.0})
+    assert cycling.cycling_of_record(below).epsilon == pytest.approx(1.4)
 
 
 def test_q_of_more_individuals_than_a_block():
-    """700 individuals of whom none lives on: behavior 0 ... 699, so P_i has mean 100 i + 49.5."""
-    rows = [line(np.arange(100) + 100 * g, np.arange(100) + 100 * g) for g in range(7)]
+    """700 individuals of whom none lives on: behavior 0 ... 699, so P_i has mean 100 i + 49.5.
+
+    Those of generation 1 were born after those of generation 2."""
+    order = (0, 2, 1, 3, 4, 5, 6)
+    hundred = np.arange(100)
+    rows = [line(hundred + 100 * g, hundred + 100 * order[g]) for g in range(7)]
     states = {g: jnp.float32(1000 * g) for g in range(7)}
     record = FakeRecord([(p, p) for p in rows], states, Additive())
     i, j = np.indices((7, 7))

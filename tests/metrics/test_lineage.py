@@ -14,9 +14,9 @@ def history():
     founders = population([0, 1, 2], [[0, 0], [1, 0], [2, 0]])
     first = population([3, 4], [[9, 9], [3, 0]], [2, 0], [1, 1], mates=[-1, 1])
     first = first._replace(failed=np.array([True, False]))
-    second = population([5, 6], [[3, 4], [3, 1]], [4, 5], [2, 2], mates=[-1, 4])
+    second = population([5, 6], [[6, 4], [18, 9]], [4, 5], [2, 2], mates=[-1, 4])
     survivors = population(
-        [0, 4, 5], [[0, 0], [3, 0], [3, 4]], [-1, 0, 4], [0, 1, 2], mates=[-1, 1, -1]
+        [0, 5, 6], [[0, 0], [6, 4], [18, 9]], [-1, 4, 5], [0, 2, 2], mates=[-1, -1, 4]
     )
     return FakeRecord([(founders, founders), (first, founders), (second, survivors)])
 
@@ -25,15 +25,17 @@ def test_ancestors_are_those_of_both_parents_or_of_one_line():
     record = history()
     assert lineage.find_ancestors(record, 6).id.tolist() == [0, 1, 4, 5, 6]
     assert lineage.find_ancestors(record, 6, mates=False).id.tolist() == [0, 4, 5, 6]
-    assert lineage.find_ancestors(record, 2).parent.tolist() == [-1]
+    assert lineage.find_ancestors(record, 0).parent.tolist() == [-1]
     with pytest.raises(ValueError, match="individuals 0 to 6; got 7"):
         lineage.find_ancestors(record, 7)
 
 
-def test_parents_are_found_where_somebody_failed_before():
-    """4 is 3 away from its parent 0, and 5 is 4 away from 4."""
+def test_parents_are_found_where_somebody_failed_before_and_ages_are_means():
+    """5 is (3, 4) away from its parent 4, and 6 is (12, 5) away from 5; 0 is 2 generations old."""
     distances = dynamics.survivors_parent_distance_of_record(history())
-    np.testing.assert_array_equal(distances, [np.nan, np.nan, 3.5])
+    np.testing.assert_array_equal(distances, [np.nan, np.nan, (5 + 13) / 2])
+    ages = dynamics.survivors_age_of_record(history())
+    np.testing.assert_allclose(ages, [0, 1, 2 / 3])
 
 
 @pytest.mark.slow

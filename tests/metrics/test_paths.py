@@ -8,8 +8,9 @@ from scipy.spatial.distance import jensenshannon
 
 from brns import Box
 from brns.metrics import paths
+from brns.metrics.measures import summarize_run
 
-SPACE = Box([-50.0] * 6, [50.0] * 6)
+SPACE = Box([-50.0, -20.0] * 3, [50.0, 20.0] * 3)
 
 
 def test_signatures_and_their_box_by_hand():
@@ -20,8 +21,8 @@ def test_signatures_and_their_box_by_hand():
     square = np.array([[0, 0, 1, 0, 1, 1, 0, 1, 0, 0]], np.float32)
     assert_allclose(paths.compute_path_signatures(square), [[0, 0, 0, 1, -1, 0]], atol=1e-12)
     box = paths.make_signature_space(SPACE)
-    assert_allclose(box.low, [-50, -50, 0, -1250, -1250, 0])
-    assert_allclose(box.high, [50, 50, 1250, 1250, 1250, 1250])
+    assert_allclose(box.low, [-50, -20, 0, -500, -500, 0])
+    assert_allclose(box.high, [50, 20, 1250, 500, 500, 200])
 
 
 def test_signatures_are_signaxs_and_place_and_speed_do_not_matter():
@@ -49,15 +50,16 @@ def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
 def test_coverage_and_spread_are_those_of_everything_evaluated():
     cells = 3 * 3 * 5 * 20 * 15 * 10
     assert_allclose(paths.signature_coverage_of_record(recorded()), [1 / cells, 3 / cells])
+    assert_allclose(summarize_run(recorded(), of_paths=True)["coverage_signatures"], 3 / cells)
     spread = paths.signature_spread_by_term_of_record(recorded())
     assert_allclose(spread[:2], [np.std([1, 2, -80, 80]), np.std([1, 1, 80, 80])])
 
 
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
-    """One cell, then two of equal novelty: uniform. Novelty 1 and 3 is not;
+    """One cell, then two of equal novelty: uniform. Novelty 0 and 3 is not;
     where nobody is novel it is unknown."""
-    found = paths.signature_novelty_distance_to_uniform_of_record(recorded(last_novelty=(1, 3)))
-    expected = jensenshannon([1, 3], [1, 1], base=2)
+    found = paths.signature_novelty_distance_to_uniform_of_record(recorded(last_novelty=(0, 3)))
+    expected = jensenshannon([0, 3], [1, 1], base=2)
     assert_allclose(found, [0, expected], rtol=1e-6, atol=1e-9)
     found = paths.signature_novelty_distance_to_uniform_of_record(recorded(first_novelty=(0, 0)))
     assert_allclose(found, [np.nan, 0], atol=1e-9)

@@ -1,5 +1,7 @@
 """The numbers of a table, by hand on a family of four."""
 
+from types import SimpleNamespace
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -32,18 +34,17 @@ FACTS = {
 
 
 def test_a_run_without_and_with_states():
-    """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1,
-    novelty rises once in a row.
+    """Q = (4 1 3 3; . 1 3 3; . . 3 3; . . . 3): eta is (1/4 + 3/4 + 3/4) / 3, 3 and 1. After its
+    minimum 1, novelty is higher in two generations of two rows.
 
     All places are equally novel at any time, so that no rank ever changes."""
     assert summarize_run(FakeRecord(family())) == pytest.approx(FACTS)
-    record = FakeRecord(family(), {g: jnp.float32(s) for g, s in enumerate([4, 1, 3])}, Forgetful())
-    found = summarize_run(record)
-    margin = found.pop("epsilon")
-    assert 0 < margin < 2
-    eta = {"eta": 1.75, "eta_below_one": 0.5}
-    kappa = {"kappa": 1.0, "kappa_share": 0.75, "regained": 0.0}
-    assert found == pytest.approx({**FACTS, **eta, **kappa})
+    states = {g: jnp.float32(s) for g, s in enumerate([4, 1, 3, 3])}
+    found = summarize_run(FakeRecord([*family(), family()[-1]], states, Forgetful()))
+    eta = {"eta": (7 / 12 + 3 + 1) / 3, "eta_below_one": 1 / 3}
+    kappa = {"kappa": 4 / 3, "kappa_share": (2 / 3 + 1) / 3, "epsilon": 0.3, "regained": 0.0}
+    expected = eta | kappa
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
 def test_founders_alone_have_neither_success_nor_parents():
@@ -53,11 +54,16 @@ def test_founders_alone_have_neither_success_nor_parents():
 
 
 def test_over_seeds_by_hand():
-    """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36. Only the first has a success."""
-    records = [FakeRecord(family()), FakeRecord(family()[:1])]
+    """Survivors covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36; of the second seed one did
+    not survive, in a third cell. Only the first has a success."""
+    founders, (second, _), _ = family()
+    records = [FakeRecord(family()), FakeRecord([founders, (second, founders[1])])]
     records[1].seed = 1
+    records[0].failures = [SimpleNamespace(generation=1)] * 4
     found = summarize_seeds(records)
+    assert found["failed"][::2] == (2, 2)
     assert found["coverage_survivors"] == pytest.approx((3 / 36, np.sqrt(2) / 36, 2))
+    assert found["coverage_evaluated"].mean == pytest.approx((4 + 3) / 2 / 36)
     assert found["first_solved"][::2] == (2, 1)
     assert np.isnan(found["first_solved"].deviation)
 

@@ -29,11 +29,20 @@ def test_clusters_are_all_covered_by_their_points_and_one_by_a_quarter(clusters)
 def test_the_same_points_give_the_same_cells(clusters):
     centres = tessellation.make_tessellation(clusters[1], 12, seed=3)
     assert_array_equal(centres, tessellation.make_tessellation(clusters[1], 12, seed=3))
+    assert (centres != tessellation.make_tessellation(clusters[1], 12, seed=4)).any()
 
 
-def test_there_are_no_more_cells_than_different_points():
+def test_there_are_no_more_cells_than_different_points_among_a_seventh():
     points = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
     assert len(tessellation.make_tessellation(points)) == 2
+    assert len(tessellation.make_tessellation(np.arange(100.0)[:, None])) == 15
+
+
+def test_centres_move_to_the_middles_wherever_they_began():
+    points = np.repeat([[0.0], [1.0], [10.0], [11.0]], 70, axis=0)
+    for seed in range(10):
+        low, high = np.sort(tessellation.make_tessellation(points, 2, seed), axis=None)
+        assert 0 < low < 1 < 10 < high < 11
 
 
 @pytest.mark.parametrize(("points", "cells"), [(np.zeros((0, 3)), 9), (np.full((9, 3), np.nan), 9),
