@@ -33,13 +33,13 @@ def test_signed_ranks_by_hand():
     assert compare_paired([1.0, 4.0, 6.0], [2.0, 2.0, 3.0]) == two_thirds
     ties = compare_paired([1.0, 2.0, 3.0, 9.0, 9.0], [0.0, 0.0, 0.0, 9.0, 9.0])
     assert ties == (pytest.approx(2 / 8), 0.8, 5)
-    assert compare_paired([5.0, 5.0], [5.0, 5.0]) == (1.0, 0.5, 2)
-    assert compare_paired([6.0, 5.0], [5.0, 5.0]) == (1.0, 0.75, 2)
+    assert compare_paired([0.1 + 0.2, 5.0], [0.3, 5.0]) == (1.0, 0.5, 2)
+    assert compare_paired([5.00001, 5.0], [5.0, 5.0]) == (1.0, 0.75, 2)
     assert compare_paired([], []) == (1.0, 0.5, 0)
 
 
 @pytest.mark.parametrize(
-    "difference", [[3, 3, -1, 2, 2, 5, 4, 1], [-1, -2, -2, -3, 1], [1] * 11 + [-2] * 3]
+    "difference", [[3, 3, -1, 2, 2, 5, -4, 1], [-1, -2, -2, -3, 1], [1] * 11 + [-2] * 3]
 )
 def test_p_is_exact_whatever_the_ties(difference):
     ours, theirs = np.array(difference, float), np.zeros(len(difference))
@@ -66,10 +66,12 @@ def test_a_seed_that_never_solved_it_is_later_than_all_others():
 
 
 def test_no_p_supports_the_other_side_of_what_its_effect_says():
-    """Twelve small gains and eight large losses: ranks are sure of less, most seeds of more."""
-    difference = [0.1 + 0.01 * k for k in range(12)] + [-5.0 - k for k in range(8)]
+    """Twelve small gains and eight large losses: ranks are sure of less, most seeds of more; of ten
+    and ten they say neither."""
+    for gains in (10, 12):
+        difference = [0.1 + 0.01 * k for k in range(gains)] + [-5.0 - k for k in range(20 - gains)]
+        assert compare_paired(difference, np.zeros(20))[:2] == (1.0, gains / 20)
     assert counted(np.array(difference[8:])) < 0.05  # as few suffice
-    assert compare_paired(difference, np.zeros(20))[:2] == (1.0, 0.6)
 
 
 def test_only_shared_seeds_are_compared_each_with_itself():
