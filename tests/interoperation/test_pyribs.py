@@ -68,21 +68,23 @@ def record():
 
 
 def test_elites_and_their_score_by_hand(record):
-    """Generation by generation, cell by cell."""
+    """Generation by generation, cell by cell; of equals the first born."""
     best, scores = {}, []
     for g in record.generations:
         offspring = record.arrays("generations", g)["offspring"]
         places = offspring["descriptor"]
         where = find_cell_coordinates(places, record.behavior_space, (4, 3)).tolist()
-        for cell, fitness in zip(where, offspring["fitness"].tolist(), strict=True):
-            best[tuple(cell)] = max(best.get(tuple(cell), -np.inf), fitness)
-        scores.append(sum(value + 1 for value in best.values()))
+        ranks = zip(offspring["fitness"].tolist(), (-offspring["id"]).tolist(), strict=True)
+        for cell, rank in zip(map(tuple, where), ranks, strict=True):
+            best[cell] = max(best.get(cell, rank), rank)
+        scores.append(sum(fitness + 1 for fitness, _ in best.values()))
     assert_allclose(qd_score(record, (4, 3), offset=-1.0), scores, rtol=1e-5)
     ours = elites(record, (4, 3))
     cells = find_cell_coordinates(ours.descriptor, record.behavior_space, (4, 3))
     where = [*map(tuple, cells.tolist())]
     assert where == sorted(best)
-    assert ours.fitness.tolist() == [best[cell] for cell in where]
+    ranks = zip(ours.fitness.tolist(), (-ours.id).tolist(), strict=True)
+    assert [*ranks] == [best[cell] for cell in where]
 
 
 def test_elites_as_a_frame(record):

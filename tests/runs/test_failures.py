@@ -17,6 +17,7 @@ import brns
 from brns.core import Population
 from brns.core.failures import replace_failed_survivors
 from brns.core.population import concatenate_populations
+from brns.metrics.elites import elites
 from brns.metrics.measures import summarize_run
 from brns.metrics.recorded import read_all_evaluated
 from brns.operators.selection import Elitist, Generational
@@ -176,7 +177,7 @@ def test_pictures_know_who_failed(record):
         assert_array_equal(movie.find_genotype_by_id_or_best(record, int(i)), genotype)
     best = movie.find_genotype_by_id_or_best(record, "best")
     fitness = record.search.task.evaluate(best[None], jax.random.key(0)).fitness[0]
-    assert fitness == everyone["fitness"][alive].max()
+    assert fitness == everyone["fitness"][alive].max() == elites(record, (1, 1)).fitness
     (series,) = gather_curves.CURVES["age"].gather([record]).series
     assert_array_equal(series.evaluations, record.to_dataframe()["evaluations"])
     sound = replace(record.search, task=HostIdentity())
