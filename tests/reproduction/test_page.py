@@ -12,10 +12,10 @@ from brns.comparison.markdown import format_command_and_provenance
 from brns.runs.provenance import group_by_provenance
 from reproduction import page, parts, pictures, runs
 from reproduction.__main__ import main
-from reproduction.cost_claims import judge_cost_claims
-from reproduction.costs import CONTROL, Costs
+from reproduction.cost_claims import _judge_constant_cost, judge_cost_claims
+from reproduction.costs import CONTROL, KNN, TREE, WIDE, Costs
 from reproduction.plan import SCALES, Runs, Timing
-from reproduction.verdicts import HOLDS, PARTLY
+from reproduction.verdicts import FAILS, HOLDS, PARTLY
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -23,16 +23,18 @@ RESULTS = Path(__file__).parents[2] / "results"
 @pytest.fixture
 def costs(tmp_path):
     """Timings by formulas: BR-NS costs d, or 1 with a fixed width, a tree n d / 100,
-    exact searches n / 100."""
+    exact searches n / 100; of 200 individuals a tree costs n d^2 / 100."""
     lines = ["method,d,entries,individuals,repeat,ms,wall_ms,bytes,session"]
     for individuals in (50, 200):
         for d in (4, 16):
             lines.append(f'"BR-NS, width 3d",{d},0,{individuals},0,{d},1,8,0')
             lines.append(f'"BR-NS, width 64",{d},0,{individuals},0,1,1,8,0')
             for n in (200, 800, 3200):
-                lines.append(f"KD-tree,{d},{n},{individuals},0,{n * d / 100},1,8,0")
+                tree = n * d ** {50: 1, 200: 2}[individuals] / 100
+                lines.append(f"KD-tree,{d},{n},{individuals},0,{tree},1,8,0")
                 lines.append(f"k-NN,{d},{n},{individuals},0,{n / 50},1,8,0")
                 lines.append(f"brute force,{d},{n},{individuals},0,{n / 100},1,8,0")
+    lines += ['"BR-NS, width 3d",16,0,50,1,15,1,8,0', '"BR-NS, width 3d",16,0,50,2,999,1,8,0']
     (tmp_path / "timing.csv").write_text("\n".join(lines) + "\n")
     over = ["method,d,generations,generation,entries,ms,wall_ms,bytes,session"]
     for g in range(0, 2000, 20):
@@ -53,8 +55,13 @@ def test_crossovers_are_where_costs_are_equal_and_what_costs_more_is_said(costs)
     assert costs.find_crossover("BR-NS, width 64", "exact", 4, 50).text == "below 200"
     found = {row.source: row for row in judge_cost_claims(costs)}
     assert found["table I"].verdict == HOLDS
+    assert "at d = 16, " in found["table I"].measured
+    assert "2 times that with 200 entries, 8 times" in found["table I"].measured
+    assert found["figure 6"].verdict == PARTLY  # BR-NS × 4, a tree × 16, k-NN × 1
     assert found["table I, our baseline"].verdict == PARTLY
     assert found["3.3"].verdict == HOLDS
+    assert _judge_constant_cost({WIDE: 1.2, TREE: 2.0, KNN: 2.0}, 2000) == FAILS
+    assert _judge_constant_cost({WIDE: 1.0, TREE: 1.0, KNN: 2.0}, 2000) == PARTLY
 
 
 def test_costs_speak_of_what_was_asked(costs, tmp_path):
@@ -62,6 +69,9 @@ def test_costs_speak_of_what_was_asked(costs, tmp_path):
     assert (fewer.dimensions, fewer.entries, fewer.over_time) == ([4], [200], [])
     assert {(d, n) for _, d, n, _ in fewer.medians} == {(4, 0), (4, 200)}
     assert len(costs.over_time) == 500
+    least = judge_cost_claims(Costs(tmp_path, Timing((4,), (200,), 1, 2000)))
+    assert [row.verdict for row in least[:2]] == [HOLDS, FAILS]  # 8 and 2 ms against 4
+    assert "the paper's width from above 200" in least[4].measured
 
 
 def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):

@@ -48,17 +48,19 @@ THREE, MORE = seeds(0.07, 0.08, 0.09), seeds(0.10, 0.11, 0.12)
         (larger(HIGH, HIGH), FAILS),
         (larger(MORE, THREE), "not tested (n = 3)"),  # 3 seeds give p = 0.25 at best
         (larger({}, LOW), FAILS),
-        (no_larger(HIGH, HIGH), HOLDS),
-        (no_larger(HIGH, LOW), OPPOSITE),
+        # a tenth of the mean, 9.5, is 0.95
+        (no_larger({seed: value + 0.9 for seed, value in HIGH.items()}, HIGH), HOLDS),
+        (no_larger({seed: value + 1.0 for seed, value in HIGH.items()}, HIGH), OPPOSITE),
         (lowest(LOW, [HIGH, {seed: value + 1 for seed, value in LOW.items()}]), HOLDS),
         (lowest(seeds(*[6.5] * 6), [HIGH, LOW]), MIXED),  # below one of two
         (lowest(LOW, []), UNTESTED),
         (ordered([HIGH, LOW, seeds(*[-1.0] * 6)]), HOLDS),
         (ordered([HIGH]), UNTESTED),
-        (alike(LOW, LOW, 1.5), HOLDS),
-        (alike(LOW, HIGH, 1.5), MIXED),
-        (falls(seeds(*[0.4] * 6), seeds(*[0.1] * 6)), HOLDS),
-        (falls(seeds(*[0.4] * 6), seeds(*[0.3] * 6)), PARTLY),  # not to a half
+        (alike({seed: 1.4 * value for seed, value in LOW.items()}, LOW, 1.5), HOLDS),
+        (alike({seed: 1.6 * value for seed, value in LOW.items()}, LOW, 1.5), MIXED),
+        # in the mean to 0.13 and to 0.23, where a half is 0.2
+        (falls(seeds(*[0.4] * 6), seeds(*[0.1] * 5, 0.3)), HOLDS),
+        (falls(seeds(*[0.4] * 6), seeds(*[0.15] * 4, *[0.39] * 2)), PARTLY),
         # 5 of 8 seeds: p = 0.73
         (falls(seeds(*[0.4] * 8), seeds(*[0.1] * 5, *[0.5] * 3)), UNCONFIRMED),
         # 5 seeds give 2 / 32 at best
@@ -66,13 +68,16 @@ THREE, MORE = seeds(0.07, 0.08, 0.09), seeds(0.10, 0.11, 0.12)
         (below(seeds(*[0.01] * 6), 0.05), HOLDS),
         (below(seeds(*[0.0] * 5, 0.2), 0.05), UNCONFIRMED),  # 5 of 6: p = 0.22
         (below(seeds(*[0.3] * 6), 0.05), OPPOSITE),
-        (above(seeds(*[1.0] * 6), 0.99), HOLDS),
+        (above(seeds(*[1.0] * 6, 0.99), 0.99), HOLDS),  # 6 of 6, a tie left out
+        (above(seeds(*[1.0] * 2, *[0.9] * 3, *[0.99] * 3), 0.99), FAILS),  # 3.5 of 8
         (above({}, 0.99), FAILS),
         (judge_seed_share(8, 8), HOLDS),
         (judge_seed_share(4, 8), PARTLY),
         (judge_seed_share(3, 8), FAILS),
         (combine_findings([larger(HIGH, LOW), larger(LOW, HIGH)]), MIXED),
-        (combine_findings([HOLDS, FAILS]), FAILS),
+        (combine_findings([larger(HIGH, LOW), larger(MORE, THREE)]), "not tested (n = 3)"),
+        (combine_findings([larger(LOW, MOSTLY_LOWER), larger(HIGH, HIGH)]), UNCONFIRMED),
+        (combine_findings([PARTLY, FAILS]), FAILS),
         (combine_findings([HOLDS, larger(LOW, HIGH)]), OPPOSITE),
         (combine_findings([PARTLY, larger(HIGH, LOW)]), PARTLY),
     ],
@@ -90,6 +95,7 @@ def test_a_table_is_corrected_together():
     nine = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9))
     less = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 8, 0.5))
     assert [one.p for one in judge([nine, less])] == pytest.approx([4 / 512, 20 / 512])
+    assert judge([combine_findings([nine, less])])[0].effects == (8 / 9, 1.0)
     untested = larger(seeds(2.0, 3.0), seeds(0.0, 1.0))
     assert [one.verdict for one in judge([once, untested])] == [HOLDS, "not tested (n = 2)"]
 
