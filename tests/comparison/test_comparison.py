@@ -12,13 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import small_tasks
 from files import refusing
 from numpy.testing import assert_allclose, assert_array_equal
-from small_tasks import Counting, HostIdentity, Identity, altered
+from small_tasks import Counting, HostIdentity, altered
 from stores import run_in_memory
 
 import brns
-from brns.comparison import page
+from brns.comparison import measure, page
 from brns.comparison.batches import append_batch_to_file, read_batches_of_seeds
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
 from brns.comparison.run import _make_jobs, _make_methods
@@ -40,6 +41,13 @@ KEY = jax.random.key(0)
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
 ARCHIVE = brns.ArchiveKNN(k=3, additions=2, capacity=64)
 METHODS = {"near": brns.PopulationKNN(k=3), "archive": ARCHIVE}
+
+
+class Identity(small_tasks.Identity):
+    """The task, solved at one side: by a founder of the first seed, and never by the second."""
+
+    def evaluate(self, genotypes, key):
+        return super().evaluate(genotypes, key)._replace(solved=genotypes[:, 0] > 0.95)
 
 
 def search(task=None):
@@ -96,11 +104,13 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, records):
         for points in read_valid_rows_by_generation(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
-        expected = np.array(covered)[find_generations_at_fractions(12)]
+        when = [1, 1, 2, 2, 3, 4, 4, 5, 5, 6, 7, 7, 8, 8, 9, 10, 10, 11, 11, 12]  # near 0.6 k
+        expected = np.array(covered)[when]
         assert_array_equal(facts.covered[seed], expected)
         solved = [rows.any() for rows in read_valid_rows_by_generation(record, "solved")]
         first = solved.index(True) if any(solved) else np.nan
         assert_array_equal(facts.first_solved[seed], first)
+    assert_array_equal(facts.first_solved, [0, np.nan])
 
 
 def test_eta_and_kappa_are_those_of_the_definition(facts, records):
@@ -113,6 +123,10 @@ def test_eta_and_kappa_are_those_of_the_definition(facts, records):
     assert_allclose(facts.eta[1], cycling.compute_eta(q).mean(), rtol=1e-4)
     share = cycling.compute_kappa_share(q / np.diag(q)[:, None], 0.01).mean()
     assert_allclose(facts.kappa[1], share, atol=0.02)
+    # 101 of 200 rises by less than 1 % of 200; 101.5 of 100 by more; what was 0 has no eta.
+    q = np.array([[200.0, 100.0, 101.0, 100.0], [0, 100, 101.5, 100], [0, 0, 0, 5], [0, 0, 0, 5]])
+    mean = np.mean([np.mean([0.5, 0.505, 0.5]), np.mean([1.015, 1.0])])
+    assert_allclose(measure._compute_mean_eta_and_kappa_share(q), (mean, (1 / 2 + 1) / 3))
 
 
 def test_a_second_call_goes_on_to_the_same_numbers(compared):
@@ -287,6 +301,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     assert lines[0] == "world,method,seed,measure,value"
     last = float(compared.results["Identity"]["archive"].covered[1, -1])
     assert f"Identity,archive,1,coverage_100,{last}" in lines
+    assert not any(line.endswith("nan") for line in lines)  # first solutions that there are not
     assert (compared.out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
     assert b"/Type3" not in (compared.out / "comparison.pdf").read_bytes()
     text = compared.out.with_suffix(".md").read_text()
@@ -319,21 +334,22 @@ def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatc
 
 
 def fake(final):
-    """Facts of seeds that cover so many cells at the end and half of them before."""
-    covered = np.repeat(np.asarray(final, float)[:, None] // 2, len(POINTS), axis=1)
-    covered[:, -1] = final
+    """Facts of seeds that cover so many cells at the end and ten before."""
     n = len(final)
+    covered = np.full((n, len(POINTS)), 10.0)
+    covered[:, -1] = final
     return MethodResult(covered, np.full(n, 5.0), np.zeros(n), np.zeros(n), np.ones(n))
 
 
 def test_share_effect_and_test_by_hand():
-    archive = [100, 102, 104, 106, 108, 110, 112]
-    better = [110, 113, 116, 119, 122, 125, 128]  # by 10, 11 ... 16
+    archive = [100, 102, 104, 106, 108, 110, 119]
+    better = [110, 113, 116, 119, 122, 125, 128]  # by 10, 11 ... 15 and 9
     found = {"w": {"archive": fake(archive), "ours": fake(better), "same": fake(archive)}}
     told = compare_to_reference_by_world(found, "archive")
     rows = {(row.method, row.fraction): row for row in told}
     ours, same = rows["ours", 1.0], rows["same", 1.0]
-    assert ours.share == pytest.approx(833 / 742)
+    assert ours.share == pytest.approx(833 / 749)
+    assert rows["ours", 0.5].share == 1
     assert ours.effect == 1.0
     # Two of 128 ways to sign seven differences, the smaller p of two.
     assert ours.p == pytest.approx(2 * 2 / 2**7)
@@ -350,12 +366,15 @@ def test_an_interval_by_hand():
     """Every seed has the same share: over seeds nothing varies,
     over worlds it lies between both."""
     low, high = np.array([10.0, 20.0]), np.array([30.0, 60.0])
-    pairs = [(low, low), (high, low)]
-    assert bootstrap_coverage_ratio_interval(pairs) == pytest.approx((2, 2))
+    pairs = [(low, low), (high, low), (low, low)]
+    assert bootstrap_coverage_ratio_interval(pairs) == pytest.approx((5 / 3, 5 / 3))
     assert bootstrap_coverage_ratio_interval(pairs, resample_worlds=True) == pytest.approx((1, 3))
-    # Of 2 seeds, that cover 1 and 3 of 1, a quarter of the draws has mean 1 and a quarter 3.
-    pair = np.array([1.0, 3.0]), np.ones(2)
-    assert bootstrap_coverage_ratio_interval([pair]) == pytest.approx((1, 3))
+    # Some seeds cover 1 of 1, the others 0 of 3. Of one among 3, 1 / 27 of the draws have no other;
+    # of two among 5, 0.01 have none, and 0.09 one at most: 4 of 4 + 3.
+    for number, n, highest in ((1, 3, 1), (2, 5, 4 / 7)):
+        ours = (np.arange(n) < number).astype(float)
+        found = bootstrap_coverage_ratio_interval([(ours, 3 - 2 * ours)])
+        assert found == pytest.approx((0, highest))
 
 
 def tabled(shares, seeds=10):
@@ -370,14 +389,14 @@ def tabled(shares, seeds=10):
 
 
 def test_the_table_counts_a_world_once():
-    found = tabled({"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0})
+    found = tabled({"arm": 1.1, "arm-loose": 1.5, "car": 1.3, "rooms-2": 1.0})
     head, archive, every = found.table_versus_reference
     assert head[1:3] == ["coverage, evaluated", "of archive's (95 %)"]
     covered = np.mean([104.5 / reachable for reachable in (533, 400, 400)])
     assert archive == ["archive", f"{covered:.1%}", "", "", ""]
-    assert every[2:] == ["1.10 (1.10 to 1.10)", "1.00 to 1.20", "2 / 0 / 1"]
+    assert every[2:] == ["1.13 (1.13 to 1.13)", "1.00 to 1.30", "2 / 0 / 1"]
     untouched = found.make_table_versus_reference(found.untuned_worlds)[-1]
-    assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
+    assert untouched[2::2] == ["1.15 (1.15 to 1.15)", "1 / 0 / 1"]
     assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
     assert "in 4 worlds (3 distinct) over 10 seeds; offspring by mixed mutation." in f"{found}"
     repeats = tabled({"arm-loose": 1.1, "arm-looser": 1.1, "car": 1.1})
