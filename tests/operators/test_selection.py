@@ -90,12 +90,12 @@ def test_nsga2_selects_what_deap_selects_ties_aside():
 
 
 def test_local_competition_by_hand():
-    """Along a line the nearest of each is 1, 0, 1 and 2: individuals 0 and 2 beat theirs."""
-    line = population([1.0, 1.0, 1.0, 2.0], [5.0, 1.0, 3.0, 0.0])
-    points = jnp.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [10.0, 0.0]])
-    line = line._replace(descriptor=points)
-    assert set(nearest(line, 3).tolist()) == {0, 2, 3}
-    assert set(everyone(line, 2).tolist()) == {0, 3}  # 0 beats all three, 2 two
+    """The nearest of each is 1, 0, 1 and 2, as the crow flies: 0 and 2 beat theirs."""
+    four = population([1.0, 1.0, 1.0, 2.0], [5.0, 1.0, 3.0, 0.0])
+    points = jnp.array([[0.0, 5.0], [3.0, 3.0], [0.0, 0.0], [-10.0, -1.0]])
+    four = four._replace(descriptor=points)
+    assert set(nearest(four, 3).tolist()) == {0, 2, 3}
+    assert set(everyone(four, 2).tolist()) == {0, 3}  # 0 beats all three, 2 two
 
 
 def test_nsga2_by_hand():
