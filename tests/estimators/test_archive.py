@@ -18,6 +18,7 @@ from brns.estimators.neighbours import UNROLLED, References, nearest_squared_dis
     [
         # 0: 1, 3.  1: 1, 2.  3: 2, 3.  7: 4, 6.
         (2, [0, 1, 3, 7], {}, [2, 1.5, 2.5, 5]),
+        (4, [0, 1, 3, 7], {}, [11 / 3, 3, 3, 17 / 3]),  # of three neighbours, all that there are
         # Were entry 0 counted beside individual 0,
         # individual 0 would have a neighbour at distance 0.
         (1, [0, 1, 3], {0: 0.0, 77: 2.5}, [1, 1, 0.5]),
