@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from files import same
 from numpy.testing import assert_allclose, assert_array_equal
-from searches import ESTIMATOR, Distance
+from scipy.spatial.distance import cdist
+from searches import ESTIMATOR, HOST, Distance
 from searches import search as make
 from small_tasks import HostIdentity, Identity, altered
 
@@ -99,6 +100,10 @@ def test_novelty_is_that_of_the_state_before_the_generation(run):
             assert_allclose(individuals.novelty, expected, rtol=1e-5)
     for state, facts in zip(run[0][1:], run[1][1:], strict=True):
         assert_allclose(state.estimator, facts.offspring.descriptor.mean(axis=0), rtol=1e-5)
+    _, facts = HOST.step(HOST.init(KEY), KEY)  # among parents and offspring
+    union = concatenate_populations(facts.parents, facts.offspring)
+    distances = np.sort(cdist(union.descriptor, union.descriptor), axis=1)
+    assert_allclose(union.novelty, distances[:, 1:3].mean(axis=1), rtol=1e-4)
 
 
 def test_parents_keep_their_old_novelty_in_algorithm_1_as_printed(run):
