@@ -106,18 +106,6 @@ def test_kappa_by_hand():
     assert_array_equal(cycling.compute_kappa(Q, 2.0), [0, 0, 0])
 
 
-def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
-    """Novelty falls from 5 to 0 and rises to 5 again, every 10 generations.
-
-    In row 0 of 100, i* = 5. Of the 94 later generations 15, 25 ... 95 are back at the minimum:
-    kappa = 94 - 9."""
-    i, j = np.indices((100, 100))
-    q = np.abs((j - i) % 10 - 5.0)
-    assert cycling.compute_kappa(q, 0.5)[0] == 85
-    assert cycling.compute_kappa_share(q, 0.5)[0] == 85 / 99
-    assert np.sum(q[0, 6:] > q[0].argmin() + 0.5) == 0  # the published script's comparison
-
-
 def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypatch):
     """Of 0, 1 and 3 the distances are 1, 2 and 3."""
     three = cycling.compute_epsilon_from_median_distance(np.array([[0.0], [1.0], [3.0]]))
