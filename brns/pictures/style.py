@@ -33,6 +33,12 @@ WALL = "#7b8190"
 FLOOR = "#f5f6f8"
 SOLVED = "#e6007e"
 START = "#111111"  # no area has it
+IN_FILES: Any = {
+    "pdf.fonttype": 42,  # publishers refuse type 3
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "brns",  # the same figure, the same bytes
+}
 STYLE: Any = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -46,10 +52,7 @@ STYLE: Any = {
     "legend.frameon": False,
     "figure.dpi": 110.0,
     "savefig.dpi": 110.0,
-    "pdf.fonttype": 42,  # publishers refuse type 3
-    "ps.fonttype": 42,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "brns",  # the same figure, the same bytes
+    **IN_FILES,
     **dict.fromkeys(
         ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
     ),
@@ -210,7 +213,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
-    with use_figure_style():
+    with matplotlib.rc_context(IN_FILES):  # a figure of another style keeps its own
         if path.suffix == ".png":
             content = encode_png(figure, **options)
         else:

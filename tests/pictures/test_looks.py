@@ -235,6 +235,19 @@ def test_files_have_fonts_that_publishers_take_and_the_users_settings_stay(near,
         assert picture.width == 3.5 * 300
 
 
+def test_a_figure_of_the_users_is_saved_in_its_own_style(near, tmp_path):
+    settings = {"font.family": "serif", "font.serif": ["STIXGeneral"], "pdf.fonttype": 3}
+    with matplotlib.rc_context(settings):
+        figure = draw("age", near, ax=Figure(figsize=(2, 1), dpi=200).subplots())
+        pictures.save(figure, tmp_path / "own.png")
+        pictures.save(figure, tmp_path / "own.pdf")
+    with Image.open(tmp_path / "own.png") as picture:
+        assert picture.size == (400, 200)
+    content = (tmp_path / "own.pdf").read_bytes()
+    assert b"STIXGeneral" in content
+    assert b"/Type3" not in content
+
+
 @pytest.mark.slow
 def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
     monkeypatch.setattr("brns.pictures.gather_curves.DIMENSIONS", (2, 3))
