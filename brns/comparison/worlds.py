@@ -21,6 +21,7 @@ from brns.experiments import make_search
 from brns.settings.parts import check_name, parts
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scale_position
+from brns.tasks.chunked import unwrap_task
 from brns.tasks.maze import DeceptiveMaze, RoomsMaze
 from brns.tasks.projection import LinearProjection
 from brns.tasks.sharded import Wrapper
@@ -183,7 +184,8 @@ def make_world_of_task(
             "where an individual lies, in Python by brns.compare(..., cells=brns.comparison.worlds."
             "Cells(low, high, side, reachable, counted, place))"
         )
-    name, cells = type(task).__name__, cells or _make_cells_over_last_two_dimensions(task)
+    name = type(unwrap_task(task)).__name__
+    cells = cells or _make_cells_over_last_two_dimensions(task)
     return World(name, name, "own", lambda: task, population_size, generations, cells)
 
 

@@ -36,6 +36,7 @@ from brns.settings import edits
 from brns.settings.edits import CHANGED_SETTINGS
 from brns.settings.parts import LOOKS
 from brns.tasks.arm import PlanarArm
+from brns.tasks.chunked import Chunked
 
 KEY = jax.random.key(0)
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
@@ -261,7 +262,7 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         (brns.VisitCounts(), {}, r"a task, a search or worlds; got VisitCounts\("),
         (Identity(), {"mutations": brns.GaussianMutation()}, "mutations are operators by name"),
         ("arm", {"estimators": {1: brns.PopulationKNN()}}, r"estimators by name.* got \{1: "),
-        ([make_world_of_task(Identity(), 8, 2)] * 2, {}, r"Identity/near\.json twice"),
+        ([make_world_of_task(Chunked(Identity()), 8, 2)] * 2, {}, r"/Identity/near\.json twice"),
         ([Identity(), Identity()], {}, r"as brns\.comparison\.worlds\.make_world_of_task"),
         (["arm", "room"], {}, r"a world must be one of maze.* did you mean rooms\?"),
         ("arm", {"generations": 0}, "generations"),
