@@ -103,7 +103,14 @@ class Chunked(Wrapper):
         if packed := self._pickled_tasks.get(now):
             return packed
         environments = worker.pickle_registered_environments()
-        task = worker.pickle_by_value(self.task)
+        try:
+            task = worker.pickle_by_value(self.task)
+        except Exception as error:
+            raise EvaluationError(
+                f"{type(self.task).__name__} cannot be sent to workers ({error}): leave out what "
+                "cannot be pickled, such as a lock or a simulator, by __getstate__, and make it in "
+                "evaluate where it is missing"
+            ) from error
         code = describe_code_for_workers(unwrap_task(self.task))
         # Of this process: a cluster that has the task of an earlier one may have its code too.
         here = worker.PROCESS, worker.VERSIONS, settings

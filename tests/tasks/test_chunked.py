@@ -1,6 +1,7 @@
 """Tasks in chunks in this process, or in an executor of one's own."""
 
 import multiprocessing
+import threading
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -37,6 +38,9 @@ def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
             assert same(task.evaluate(GENOTYPES, KEY), expected)
         with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*the floor"):
             Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
+        locked = Faulty(threading.Lock())
+        with pytest.raises(EvaluationError, match=r"Faulty .*lock.*by __getstate__"):
+            Chunked(locked, executor=threads).evaluate(GENOTYPES, KEY)
 
 
 def test_without_workers_too_and_more_than_may_fail_end_the_run():
