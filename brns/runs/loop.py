@@ -237,7 +237,7 @@ def iterate_generations(
         with contextlib.closing(_compute_and_save(runs)) as steps:
             for saved in steps:
                 if bar is not None:
-                    bar.show(saved)
+                    bar.show(saved, runs[0].total)
                 if saved[0].number == runs[0].total:
                     status = "finished"
                 yield saved

@@ -73,10 +73,12 @@ class Bar:
             self.cell.update(self.progress)
             self.looked = time.monotonic()
 
-    def show(self, saved: Sequence[Any]) -> None:
-        """Show a generation of all seeds: mean coverage, what is new, and all solutions so far."""
+    def show(self, saved: Sequence[Any], total: int) -> None:
+        """Show a generation of all seeds, of `total`: mean coverage, what is new, and all solutions
+        so far.
+        """
         rows = [each.row for each in saved]
-        total, number = saved[0].record.planned_generations, rows[0].generation
+        number = rows[0].generation
         if not self.task.completed:  # speed is counted from the first on that came after compiling
             self.progress.reset(self.task.id, total=total, completed=number)
         covered = [row.coverage_evaluated for row in rows if row.coverage_evaluated is not None]

@@ -222,9 +222,13 @@ def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, capl
     assert "left" not in first  # compiling says nothing of what is left
     assert f"generation 2 of 3: coverage {row.coverage_evaluated:.0%} (evaluated), " in second
     assert third.endswith("/s, 0:00:00 left")
+    brns.run(HOST, 9, out=tmp_path / "fewer", until=lambda saved: saved.number == 1)
+    brns.run(HOST, 2, out=tmp_path / "fewer", exist="resume")
+    assert caplog.messages[-1].startswith("generation 2 of 2: ")
     monkeypatch.setattr(progress, "LOGGED_EVERY", 60.0)
+    caplog.clear()
     brns.run(HOST, 3, out=tmp_path / "short")
-    assert len(caplog.records) == 5  # founders alone
+    assert len(caplog.records) == 1  # founders alone
 
 
 def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch):
