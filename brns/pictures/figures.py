@@ -176,6 +176,8 @@ def prepare_figure(
         known = ", ".join(picture.options) or "none"
         option = "shape (--cells)" if option == "shape" else option
         raise ValueError(f"{name} has no option {option}; its options are: {known}")
+    if isinstance(shape := requested.get("shape"), int):
+        raise ValueError(f"shape must be numbers of cells, as in ({shape}, {shape}); got {shape}")
     if last and picture.panels == "states":
         requested.setdefault("generation", None)
     return Prepared(picture, *_gather_panels(picture, records, settings | requested), how)

@@ -66,7 +66,7 @@ def test_a_space_of_up_to_three_dimensions_has_cells_of_its_own():
 
 def test_what_has_no_coverage_is_refused(unchecked):
     wrong = [([[0, 0], [np.nan, 0]], (6, 6)), ([[0, 0, 0]], (6, 6)), ([[0, 0]], (6, 0))]
-    wrong += [([[0, 0]], (6.5, 6)), ([0, 0], (6, 6))]
+    wrong += [([[0, 0]], (6.5, 6)), ([0, 0], (6, 6)), ([[0, 0]], 6)]
     for points, shape in wrong:
         with pytest.raises(ValueError, match="lie in"):
             coverage.coverage(np.array(points, float), BOX, shape)

@@ -278,6 +278,8 @@ def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax, m
     assert shown(shape=(5, 4)) == ("5", "4")
     with pytest.raises(ValueError, match="age has no option shape"):
         shown("age", shape=(3, 3))
+    with pytest.raises(ValueError, match=r"as in \(20, 20\); got 20"):
+        shown(shape=20)
     with pytest.raises(ValueError, match="from 1 on"):
         shown(shape=(0, 3))
     monkeypatch.setattr("brns.pictures.gather_curves.SATURATED", 0.0)  # never fine enough
