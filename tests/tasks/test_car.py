@@ -34,6 +34,7 @@ def test_every_step_is_gymnasiums(theirs):
 def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
     random = np.random.default_rng(1)
     genotypes = random.uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
+    genotypes[0] = [*[0, 1] * 8, *[0] * 8, *[1] * 8, 0]  # pushes where the car goes, up to the top
     found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), jax.random.key(0))
     for i in range(20):
         layers = POLICY.layers(genotypes[i : i + 1].astype(float))
@@ -47,3 +48,4 @@ def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
         ends = [scale_position(min(places)), scale_position(max(places))]
         assert_allclose(found.descriptor[i], ends, atol=1e-3)
         assert bool(found.solved[i]) == ended
+    assert found.solved[0]

@@ -31,14 +31,17 @@ def test_all_link_ends_are_those_of_forward_kinematics_in_numpy():
     assert_allclose(tip.evaluate(jnp.asarray(genotypes), KEY).descriptor, expected[-1], atol=1e-5)
 
 
-def test_a_straight_arm_looks_like_a_bar_to_the_right():
+def test_arms_look_like_bars():
     picture = does(PlanarArm(descriptor="picture"), [STRAIGHT] * 7).reshape(16, 16)
     # It lies between the rows 7 and 8, whose centres are half a pixel away from it,
     # from the middle to the right edge.
     assert_allclose(picture[7:9, 8:], 0.5, atol=1e-4)
     assert picture[:7].max() == picture[9:].max() == picture[:, :7].max() == 0
-    upright = does(PlanarArm(descriptor="picture"), [LEFT_TURN] + [STRAIGHT] * 6).reshape(16, 16)
-    assert_allclose(upright, picture.T, atol=1e-4)  # y counts rows, from the lowest
+    # One link to the right, one up from there: y counts rows, from the lowest.
+    bent = does(PlanarArm(2, "picture"), [STRAIGHT, LEFT_TURN]).reshape(16, 16)
+    assert_allclose(bent[7:9, 8:12], 0.5, atol=1e-4)
+    assert_allclose(bent[8:12, 11:13], 0.5, atol=1e-4)
+    assert bent[:7].max() == bent[13:].max() == bent[9:, :11].max() == bent[:, 13:].max() == 0
 
 
 def test_fitness_is_minus_the_variance_of_the_angles():
@@ -54,6 +57,7 @@ def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
     expected = [[3, 2.12], [0.5, -1], [4.096, 4.096], task.behavior_space.high]
     assert_allclose(found.descriptor, expected, rtol=1e-5)
     assert float(found.fitness[2]) == 0
+    assert_allclose(LinearProjection().genotype_space.high, [10.24] * 100)
     fine = LinearProjection(4, 4).evaluate(genotypes, KEY).descriptor[1]
     assert_allclose(fine, [0.5, 0, -0.5, -0.5], rtol=1e-5)
     assert_allclose(found.fitness[0], -(1.048**2 + 0.048**2 + 5.048**2 + 3.072**2), rtol=1e-5)

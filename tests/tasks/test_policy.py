@@ -27,6 +27,8 @@ def dense(sizes, squash_output, genotype, observation):
 def test_agrees_with_matrix_products(sizes, squash_output):
     policy, random = FeedForward(sizes, squash_output), np.random.default_rng(0)
     assert policy.genotype_length == {2: 302, 8: 29 * 10 + 10 + 2 * 110 + 88}[sizes[-1]]
+    box = policy.genotype_space
+    assert_array_equal([-box.low, box.high], np.ones((2, policy.genotype_length)))
     genotypes = random.uniform(-1, 1, (7, policy.genotype_length)).astype(np.float32)
     observations = random.normal(0, 2, (7, sizes[0])).astype(np.float32)
     actions = policy(jnp.asarray(genotypes), jnp.asarray(observations))
