@@ -161,26 +161,21 @@ def test_given_founders_begin_a_compiled_loop():
     assert_array_equal(compiled.population.genotype, experiment.init(KEY).population.genotype)
 
 
-def test_a_host_task_gives_what_a_traceable_one_gives(run):
-    for host, traced in zip(history(search(HostIdentity()), 6)[1], run[1], strict=False):
-        assert_array_equal(host.survivors.id, traced.survivors.id)
-        for a, b in zip(jax.tree.leaves(host), jax.tree.leaves(traced), strict=True):
-            assert_allclose(a, b, rtol=1e-4, atol=1e-4)
-
-
 @pytest.fixture(scope="module")
 def mixed():
-    """A search with two operators; without mutation each gene of a crossover is a parent's."""
+    """Of two operators; without mutation each gene of a crossover is a parent's. Some fail."""
+    fragile = altered(lambda e, g, key: e._replace(solved=True, failed=1e4 * g.sum(1) % 3 > 2))
     operators = (brns.Crossover(mutated=0.0), brns.PolynomialMutation(rate=1.0))
     mutate = brns.MixedMutation(operators, credit_rate=0.5, rewarded=0.25)
-    return history(search(HostIdentity(), mutate=mutate), 6)
+    return history(search(fragile, mutate=mutate), 6)
 
 
 def test_credit_is_the_operators_shares_of_the_most_novel_offspring(mixed):
-    """At a rate of 1/2 it goes half of the way; of eight offspring the two most novel count."""
+    """At a rate of 1/2 it goes half of the way; of six offspring the two most novel count."""
     states, facts = mixed
     for before, after, generation in zip(states, states[1:], facts[1:], strict=False):
         best = np.argsort(-generation.offspring.novelty)[:2]
+        assert_array_equal(generation.offspring.solved, ~generation.offspring.failed)
         share = np.bincount(generation.offspring.operator[best], minlength=2) / 2
         assert_allclose(after.credit, (before.credit + share) / 2, rtol=1e-6)
 
@@ -277,7 +272,8 @@ def test_offspring_are_told_to_no_older_state_or_one_of_another_seed(run):
     numbered = experiment.tell(state._replace(generation=1), offspring, evaluation, KEY)
     assert same(numbered, experiment.tell(state, offspring, evaluation, KEY))
     seed, _ = experiment.step(experiment.init(jax.random.key(7)), jax.random.key(7))
-    for other, number in ((old, 0), (after, 2), (seed, 1)):
+    late = state._replace(generation=jnp.int32(5))  # as where nobody of the last ones survived
+    for other, number in ((old, 0), (after, 2), (seed, 1), (late, 5)):
         with pytest.raises(
             ValueError, match=rf"of this very state, of generation {number}, each once"
         ):

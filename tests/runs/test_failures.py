@@ -15,7 +15,7 @@ from small_tasks import Fragile, HostIdentity, Identity, altered
 
 import brns
 from brns.core import Population
-from brns.core.failures import replace_failed_survivors
+from brns.core.failures import lower_failed_scores_to_least, replace_failed_survivors
 from brns.core.population import concatenate_populations
 from brns.metrics.elites import elites
 from brns.metrics.measures import summarize_run
@@ -137,6 +137,8 @@ def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
         novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
         failed=jnp.array([False] * 4 + [True] * 3 + [False]),
     )
+    lowered = lower_failed_scores_to_least(union._replace(fitness=union.novelty))
+    assert lowered.novelty.tolist() == lowered.fitness.tolist() == [1, 3, 2, 4, 0.5, 0.5, 0.5, 0.5]
     rows = replace_failed_survivors(union, select(union, 4))
     assert not union.failed[rows].any()
     assert len(set(rows.tolist())) == 4
