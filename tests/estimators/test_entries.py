@@ -97,11 +97,3 @@ def test_random_removal_takes_every_entry_equally():
     left = (after[:, :, None] == jnp.arange(100, 106)).any(axis=1).sum(axis=0)
     # Each of 6 stays with probability 2/3: 2000 times, standard deviation 26.
     assert np.all(abs(np.asarray(left) - 2000) < 5 * 25.8)
-
-
-def test_the_last_empty_row_is_filled_before_anyone_is_removed():
-    estimator, _ = full_archive(removal="oldest")
-    state = archive(estimator, np.zeros((5, 2)), range(100, 105), entered=[2, 1, 3, 4, 5])
-    after = update(estimator, state, generation(7), jax.random.key(0))
-    assert set(range(100, 105)) - set(ids(after)) == {101}
-    assert len(ids(after)) == 6

@@ -1,4 +1,4 @@
-"""Coverage against a histogram of NumPy, and by its laws."""
+"""Coverage by hand, and against a histogram of NumPy."""
 
 import numpy as np
 import pytest
@@ -75,6 +75,6 @@ def test_what_has_no_coverage_is_refused(unchecked):
 def test_a_shape_may_be_an_array_of_numpy(unchecked):
     """10 cells in each of 32 dimensions, too many to list: points in two cover 2 of 10^32."""
     box, shape = Box([-50.0] * 32, [50.0] * 32), np.full(32, 10)
-    points = np.stack([np.full(32, -49.0), np.full(32, -48.0), np.full(32, 49.0)])
+    points = np.stack([np.full(32, 49.0), np.full(32, -49.0), np.full(32, -48.0)])
     assert coverage.coverage(points, box, shape) == pytest.approx(2e-32, rel=1e-9, abs=0)
     assert coverage.resolve_grid_shape(box, shape).tolist() == [10] * 32
