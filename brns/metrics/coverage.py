@@ -48,9 +48,9 @@ def find_cell_coordinates(points: Points, box: Box, shape: Sequence[int]) -> Int
             shape.
     """
     points = np.asarray(points, np.float64)
-    counts = list(shape) if np.iterable(shape) else []
-    whole = all(isinstance(number, int | np.integer) and number >= 1 for number in counts)
-    if not (whole and points.ndim == 2 and points.shape[1] == box.dimension == len(counts)):
+    numbers = list(shape) if np.iterable(shape) else []
+    whole = all(isinstance(number, int | np.integer) and number >= 1 for number in numbers)
+    if not (whole and points.ndim == 2 and points.shape[1] == box.dimension == len(numbers)):
         raise ValueError(
             f"points of shape {points.shape} lie in no grid of {shape} cells over {box}: "
             f"give points (n, {box.dimension}) and {box.dimension} whole numbers from 1 on"

@@ -199,11 +199,11 @@ class UserCode:
 
     def _add_function(self, function: types.FunctionType, alias: str) -> None:
         """Add a function with the values that it reads: defaults, free variables and globals."""
+        name, code, module = get_qualified_name(function), function.__code__, function.__globals__
+        own = is_user_code(function)
         wrapped = vars(function).get("__wrapped__")
         if wrapped is not None and not is_user_code(wrapped):  # a partial, as below jax.vmap
             self._add(wrapped, alias)
-        name, code, module = get_qualified_name(function), function.__code__, function.__globals__
-        own = is_user_code(function)
         self._add_all(vars(function), name if own else "")  # of decorated ones `__wrapped__`
         if not own:
             return
@@ -299,9 +299,10 @@ class UserCode:
         name = f"registered {spec.id}"
         which = entry if isinstance(entry, str) else get_attribute_safely(entry, "__qualname__")
         self.texts[name] = f"{name}: {which}\n"
-        self._add_all({"kwargs": spec.kwargs, "max_episode_steps": spec.max_episode_steps}, name)
-        if wrappers := [vars(each) for each in spec.additional_wrappers]:
-            self._add(wrappers, f"{name}.additional_wrappers")
+        for setting in ("kwargs", "max_episode_steps"):
+            self._add(getattr(spec, setting), f"{name}.{setting}")
+        wrappers = [vars(each) for each in spec.additional_wrappers]
+        self._add(wrappers, f"{name}.additional_wrappers")
         if isinstance(entry, str):
             module, _, inner = entry.partition(":")
             entry = getattr(sys.modules.get(module), inner, None)
