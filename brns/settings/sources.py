@@ -299,10 +299,9 @@ class UserCode:
         name = f"registered {spec.id}"
         which = entry if isinstance(entry, str) else get_attribute_safely(entry, "__qualname__")
         self.texts[name] = f"{name}: {which}\n"
-        for setting in ("kwargs", "max_episode_steps"):
-            self._add(getattr(spec, setting), f"{name}.{setting}")
         wrappers = [vars(each) for each in spec.additional_wrappers]
-        self._add(wrappers, f"{name}.additional_wrappers")
+        settings = {"kwargs": spec.kwargs, "max_episode_steps": spec.max_episode_steps}
+        self._add_all(settings | {"additional_wrappers": wrappers}, name)
         if isinstance(entry, str):
             module, _, inner = entry.partition(":")
             entry = getattr(sys.modules.get(module), inner, None)
