@@ -19,8 +19,8 @@ from brns.settings.edits import CHANGED_SETTINGS, discard_compiled_if_edited, ig
 from brns.settings.sources import UserCode
 
 FORGETS = (
-    ". An environment that reset does not make quite anew, such as BipedalWalker-v3, is to be made "
-    "again in the reset of a wrapper (docs/simulators)"
+    ". An environment whose reset does not forget the episode before, such as BipedalWalker-v3, "
+    "needs GymnasiumTask(..., remake=True)"
 )
 
 

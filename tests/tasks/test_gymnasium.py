@@ -147,6 +147,28 @@ def test_environments_are_made_once_for_a_batch_in_each_thread():
     assert len(made) <= 16 + 2 * (2 + 2)  # both threads may unpickle the task
 
 
+class Worn(Corridor):
+    """The corridor whose reset begins where the episode before ended."""
+
+    x = 0.0
+
+    def reset(self, *, seed=None, options=None):
+        return np.array([self.x]), {"step": 0}
+
+
+def test_an_environment_whose_reset_forgets_nothing_is_made_anew():
+    with pytest.raises(ValueError, match=r"same result .*remake=True"):
+        check_task(corridor(make_env=Worn))
+    rows = corridor().genotype_space.uniform(KEY, 20)
+    for make, vector in (
+        (Worn, False),
+        (lambda n: gymnasium.vector.SyncVectorEnv([Worn] * n), True),
+    ):
+        task = corridor(make_env=make, vector=vector, remake=True)
+        for _ in range(2):
+            assert same(task.evaluate(rows, KEY), corridor().evaluate(rows, KEY))
+
+
 class Unlike(gymnasium.vector.SyncVectorEnv):
     """Whose environments begin each with a seed of its own."""
 

@@ -45,8 +45,12 @@ class EnvironmentPool(threading.local):
         """Close what another maker made, in a copy of a task, or what an edit made outdated."""
         if self.maker is not maker or self.edits != count_process_edits():
             self.edits, self.maker = count_process_edits(), maker
-            _close_environments(self.made)
-            self.made.clear()
+            self.close()
+
+    def close(self) -> None:
+        """Close this thread's environments; the next are made anew."""
+        _close_environments(self.made)
+        self.made.clear()
 
     def get_or_make(self, i: int, vector: bool = False) -> Any:
         """This thread's environment i; of a vector form the one of i environments."""

@@ -59,7 +59,8 @@ class GymnasiumTask(eqx.Module):
     Fitness is the sum of the rewards.
 
     Sixteen individuals live side by side, each in an environment that this task made once and
-    resets for each episode; `reset(seed=...)` must forget the episode before.
+    resets for each episode. Where `reset(seed=...)` does not forget the episode before, as in
+    BipedalWalker-v3, give `remake=True`.
     `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
     """
 
@@ -85,6 +86,8 @@ class GymnasiumTask(eqx.Module):
     """every episode resets with this seed; None draws one for each generation"""
     vector: bool = False
     """whether to use the environment's own vector form; it must begin every environment alike"""
+    remake: bool = False
+    """whether to make an environment anew for each episode, which costs the time of making it"""
     _environments: EnvironmentPool = eqx.field(init=False, static=True, repr=False)
 
     traceable = False
@@ -188,6 +191,8 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray, Any], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes side by side, each in an environment of its own."""
+        if self.remake:
+            self._environments.close()
         get = self._environments.get_or_make  # once: a module is slow to give it
         envs = [get(i) for i in range(n)]
         diaries = [Diary() for _ in range(n)]
@@ -244,6 +249,8 @@ class GymnasiumTask(eqx.Module):
         self, act: Callable[[np.ndarray, Any], Any], n: int, seed: int
     ) -> list[Episode]:
         """Episodes in the environment's vector form; what follows an episode's end is cut off."""
+        if self.remake:
+            self._environments.close()
         env = self._environments.get_or_make(n, vector=True)
         plain = isinstance(env.single_observation_space, spaces.Box)
         flat = make_flattener(env.single_observation_space, n if plain else 1)
