@@ -80,8 +80,8 @@ def fraction_new_in_last_half_of_record(record: Record) -> Float[np.ndarray, " g
 def saturated(saved: Any) -> bool:
     """Whether a run has almost stopped reaching new places: `brns.run(..., until=brns.saturated)`.
 
-    So it is when, of the places it has visited, less than 5 % were first visited in the last half
-    of its generations, 20 at least. Rooms behind a door that is not found yet are not seen coming.
+    It has, if less than 5 % of the places it has visited were first visited in the last half of its
+    generations, and there are 20 or more. It cannot foresee rooms behind a door not found yet.
 
     Args:
         saved: the run's newest generation.
