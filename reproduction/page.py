@@ -66,9 +66,8 @@ Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449
 Numbers are means ± one standard deviation over seeds (over n − 1). *BR-NS, default* has inputs \
 scaled to [-1, 1], uniform initial weights, hidden layers of 64 and 32 outputs; *visit counts* are \
 the library's default novelty. Figures name methods as the command line does: *paper*, \
-*recognition*, *exact*, *counts*, *archive*. The ant's pictures of runs that were not kept \
-(behaviors, archive, Q) show older names and colours. An archive of 6000 computes the novelty of \
-random search; it does not influence selection.
+*recognition*, *exact*, *counts*, *archive*. An archive of 6000 computes the novelty of random \
+search; it does not influence selection.
 
 `python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the \
 paper's numbers of seeds and generations. If you stop the command, give it again and it goes on. \
@@ -85,7 +84,8 @@ is true of some seeds or sizes.
 - *not confirmed*: p is larger; some comparisons are as claimed.
 - *does not hold*: p is larger, and no comparison is as claimed; or a claim that is counted is \
 true of too few seeds or sizes.
-- *not tested (n = ...)*: so few seeds could confirm nothing.
+- *not tested (n = ...)*: so few seeds could confirm nothing. *Cannot be tested at this scale*: \
+runs or sizes are smaller than the claim needs.
 
 The effect beside a verdict is the share of seeds in which a comparison is as claimed: the least \
 of all comparisons, or the least to the largest if they point both ways. 0.5 is no difference."""
