@@ -21,7 +21,7 @@ from pages import format_spread, make_parser, mark_differences, write_page
 import brns
 from brns.comparison.markdown import format_table
 from brns.comparison.statistics import explain_too_few_seeds
-from brns.comparison.worlds import Cells, world
+from brns.comparison.worlds import world
 from brns.formatting import format_csv, read_csv
 from brns.metrics import tessellation
 from brns.runs.files import write_bytes
@@ -94,7 +94,7 @@ class World(NamedTuple):
     split: str
     task: brns.Task
     generations: int
-    cells: Cells | None = None
+    cells: Any = None
 
 
 WORLDS = {

@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -28,7 +28,7 @@ from ribs.archives import k_means_centroids
 import brns
 from brns.comparison import peers
 from brns.comparison.markdown import format_table
-from brns.comparison.worlds import Cells, world
+from brns.comparison.worlds import Cells, Tessellation, world
 from brns.core import Population
 from brns.jit import deterministic_jit
 from brns.pictures import style
@@ -149,26 +149,15 @@ class Shuffled(Reaching):
         return super().evaluate(genotypes[:, order], key)
 
 
-class Nearest(NamedTuple):
-    """Cells by their centroids: an individual lies in that of the nearest."""
-
-    centroids: jax.Array
-
-    def find_visited_cells(self, individuals: Population) -> jax.Array:
-        squares = jnp.sum(self.centroids**2, axis=1)
-        nearest = jnp.argmin(squares - 2 * individuals.descriptor @ self.centroids.T, axis=1)
-        return jnp.zeros(len(self.centroids), bool).at[nearest].set(True)
-
-
 @functools.cache
-def cells_of(task: brns.LinearProjection) -> Cells | Nearest:
+def cells_of(task: brns.LinearProjection) -> Cells | Tessellation:
     """The cells by which coverage is counted."""
     if task.measures == 2:
         return world("projection").cells
     furthest = float(task.behavior_space.high[0])
     ranges = [(-furthest, furthest)] * task.measures
     centroids = k_means_centroids(centroids=CENTROIDS, ranges=ranges, samples=SAMPLES, seed=0)[0]
-    return Nearest(jnp.asarray(centroids, jnp.float32))
+    return Tessellation(jnp.ones(task.measures), jnp.asarray(centroids, jnp.float32))
 
 
 ZEROS = brns.GivenFounders(np.zeros((INDIVIDUALS, brns.LinearProjection().genes)))
@@ -211,7 +200,8 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
 
 def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
     """The cells that a pyribs method visited, every `STEP` generations, with unbounded genes."""
-    task, cells = brns.LinearProjection(), world("projection").cells
+    task = brns.LinearProjection()
+    cells: Any = world("projection").cells
     # Within +-5.12; pyribs' example has 0 where fitness is from 0 to 100.
     worst = -task.genes * (BOUND + CENTER) ** 2
     ranges, dims = ((cells.low[0], cells.high[0]),) * 2, (cells.side,) * 2

@@ -41,8 +41,9 @@ class Followed:
     """A seed: the share of what is new, and the coverage, after each generation."""
 
     def __init__(self, one: World, search: NoveltySearch):
-        self.cells, self.seen = one.cells, VisitedCells(search.task.behavior_space)
-        self.visited = np.zeros(one.cells.side**2, bool)
+        self.cells: Any = one.cells
+        self.seen = VisitedCells(search.task.behavior_space)
+        self.visited = np.zeros(self.cells.side**2, bool)
         self.new: list[float] = []
         self.covered: list[int] = []
 

@@ -3,7 +3,7 @@ seeds of it.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,13 +103,20 @@ def list_changed_settings(job: Job) -> list[str]:
 
 def append_batch_to_file(job: Job, batch: Batch) -> None:
     """Add what seeds found to a job's file, to which other processes may add theirs."""
-    lock = filelock.FileLock(job.path.parent / ".lock", thread_local=False, fallback_to_soft=False)
-    with contextlib.ExitStack() as locks:
-        with contextlib.suppress(OSError, NotImplementedError):  # a file system without locks
-            locks.enter_context(lock)
+    with lock_folder(job.path.parent):
         batches = [*read_batches_of_seeds(job), batch]
         stored = [each._asdict() | {"facts": each.facts._asdict()} for each in batches]
         write_bytes(job.path, to_json_with_infinity(stored))
+
+
+@contextlib.contextmanager
+def lock_folder(folder: Path) -> Generator[None, None, None]:
+    """Meanwhile no other process does this, where the file system has locks."""
+    lock = filelock.FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
+    with contextlib.ExitStack() as locks:
+        with contextlib.suppress(OSError, NotImplementedError):  # a file system without locks
+            locks.enter_context(lock)
+        yield
 
 
 def to_json_with_infinity(content: Any) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from brns.comparison.peers import Peer, iterate_peer_offspring
-from brns.comparison.worlds import Cells, World
+from brns.comparison.worlds import World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
@@ -65,25 +65,18 @@ def run_method(
     A peer of pyribs stands in the search's place, with its founders and as many evaluations.
     """
     generations = world.generations
-    states = [search.init(jax.random.key(seed)) for seed in seeds]
-    founders = stack_trees([state.population for state in states])
+    founders, steps, batches = _start_offspring(search, world, seeds, peer)
     visited = np.array(_find_cells_by_seed(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
-    populations, times = [], []
+    populations, spent = [], []
     q = np.full((len(seeds), len(when), len(when)), np.nan)
-    batches = 1 if peer else count_parallel_batches(search.task, len(seeds))
-    if peer:
-        begun = zip(seeds, states, strict=True)
-        runs = [iterate_peer_offspring(peer, search, world.cells, *each) for each in begun]
-        born_together = itertools.islice(zip(*runs, strict=True), generations)
-        steps = ((stack_trees(born), []) for born in born_together)
-    else:
-        steps = _iterate_search_offspring_and_states(search, generations, seeds, states, batches)
     with contextlib.closing(steps):
+        began = time.perf_counter()
         for number, (born, after) in enumerate(steps, 1):
-            times.append(time.perf_counter())
+            jax.block_until_ready((born, after))
+            spent.append(time.perf_counter() - began)
             visited |= np.asarray(_find_cells_by_seed(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
@@ -92,9 +85,9 @@ def run_method(
                 populations.append(now.population.descriptor)
                 for i, points in enumerate(populations):
                     q[:, i, len(populations) - 1] = _mean_novelty(search.estimator, now, points)
-    # Those after which Q was computed took longer.
-    spent = [time for number, time in enumerate(np.diff(times), 1) if number not in when]
-    milliseconds = 1000 * np.median(spent) * batches / len(seeds) if spent else np.nan
+            began = time.perf_counter()
+    # The first is also compiled.
+    milliseconds = 1000 * np.median(spent[1:]) * batches / len(seeds)
     pairs = [(np.nan, np.nan) if peer else _compute_mean_eta_and_kappa_share(each) for each in q]
     eta, kappa = np.array(pairs).T
     return MethodResult(
@@ -104,6 +97,36 @@ def run_method(
         kappa=kappa,
         milliseconds=np.full(len(seeds), milliseconds),
     )
+
+
+def evaluate_behaviors(
+    search: NoveltySearch, world: World, seed: int, peer: Peer | None = None
+) -> Float[np.ndarray, "n d"]:
+    """All behaviors that a method evaluates in a world with a seed, but for those who failed."""
+    founders, steps, _ = _start_offspring(search, world, [seed], peer)
+    with contextlib.closing(steps):
+        everyone = [founders, *(born for born, _ in steps)]
+    sound = [np.asarray(each.descriptor)[~np.asarray(each.failed)] for each in everyone]
+    return np.concatenate(sound)
+
+
+def _start_offspring(
+    search: NoveltySearch, world: World, seeds: list[int], peer: Peer | None
+) -> tuple[Population, Generator[_Step, None, None], int]:
+    """The founders of all seeds, the offspring of each generation after them, and how many batches
+    of seeds go on at once.
+    """
+    states = [search.init(jax.random.key(seed)) for seed in seeds]
+    founders = stack_trees([state.population for state in states])
+    if not peer:
+        batches = count_parallel_batches(search.task, len(seeds))
+        number = world.generations
+        steps = _iterate_search_offspring_and_states(search, number, seeds, states, batches)
+        return founders, steps, batches
+    begun = zip(seeds, states, strict=True)
+    runs = [iterate_peer_offspring(peer, search, world.cells, *each) for each in begun]
+    born_together = itertools.islice(zip(*runs, strict=True), world.generations)
+    return founders, ((stack_trees(born), []) for born in born_together), 1
 
 
 def _iterate_search_offspring_and_states(
@@ -120,7 +143,7 @@ def _iterate_search_offspring_and_states(
 
 
 @eqx.filter_jit
-def _find_cells_by_seed(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
+def _find_cells_by_seed(cells: Any, individuals: Population) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.find_visited_cells)(individuals)
 
 

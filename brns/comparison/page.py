@@ -83,8 +83,7 @@ def format_page(comparison: Comparison, folder: str) -> str:
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. This "
         "is rough, since the machine may have had other work: compare only methods of one commit "
-        "(below) and one row. Left out are the first generation and those after which η was "
-        f"computed, which are all in runs of fewer than {2 * KEPT}.",
+        "(below) and one row. The first generation is left out, since it is compiled.",
         _format_table_by_world(comparison, lambda facts: format_number(facts.milliseconds.mean())),
         "## What was compared",
         _format_world_table(comparison),

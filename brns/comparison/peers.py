@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from brns.comparison.worlds import Cells, select_last_two_dimensions
+from brns.comparison.worlds import Cells, Tessellation, select_last_two_dimensions
 from brns.core import Population, Task
 from brns.core.evaluation import as_evaluation
 from brns.core.population import make_individuals
@@ -172,7 +172,11 @@ def _place_centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarra
 
 
 def iterate_peer_offspring(
-    peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
+    peer: Peer,
+    search: NoveltySearch,
+    cells: Cells | Tessellation,
+    seed: int,
+    state: SearchState,
 ) -> Iterator[Population]:
     """A peer's generations from 1 on, without end; its archives hold the founders from the start.
 
@@ -208,18 +212,23 @@ def iterate_peer_offspring(
 
 
 def _make_peer_config(
-    search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int
+    search: NoveltySearch,
+    cells: Cells | Tessellation,
+    fitness: Float[Array, " n"],
+    seed: int,
 ) -> PeerConfig:
     """The world's cells where they are a grid over the behavior, else its box."""
     space = search.task.behavior_space
-    planar = cells.place is select_last_two_dimensions and space.dimension == 2
-    low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
+    dims, low, high = None, space.low.tolist(), space.high.tolist()
+    planar = space.dimension == 2
+    if planar and isinstance(cells, Cells) and cells.place is select_last_two_dimensions:
+        dims, low, high = (cells.side, cells.side), cells.low, cells.high
     least, spread = float(fitness.min()), float(np.ptp(fitness))
     return PeerConfig(
         x0=np.full(search.task.genotype_space.dimension, 0.5),
         offspring_size=search.offspring_size,
         ranges=tuple(zip(low, high, strict=True)),
-        dims=(cells.side, cells.side) if planar else None,
+        dims=dims,
         worst=least - (spread or 1.0),  # what is the least of all is not known
         seed=seed,
     )

@@ -29,7 +29,8 @@ from brns.comparison.batches import (
 from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
 from brns.comparison.statistics import Comparison
-from brns.comparison.worlds import SUITE, Cells, World, make_world_of_task, world
+from brns.comparison.tessellation import load_or_place_cells
+from brns.comparison.worlds import SUITE, Cells, Tessellation, World, make_world_of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.core.population import take_rows
 from brns.estimators.archive import PopulationKNN
@@ -84,7 +85,9 @@ def compare(
         out: the folder of the results.
         mutations: operators by name; each estimator runs with each, as "estimator, mutation". By
             default the search's own.
-        cells: where individuals of your task lie, if its behavior is not planar.
+        cells: where in a plane individuals of your task lie. By default a planar behavior has
+            400 cells of its box; of another one the cells are a tessellation of what the methods of
+            the first call evaluate with a seed that is not counted, 3,000 at most.
         progress: whether a bar is shown.
 
     Returns:
@@ -103,10 +106,10 @@ def compare(
     worlds, out = _resolve_worlds(what, generations, cells), expand_home(out)
     page.resolve_page_path(out)
     methods = _make_methods(estimators, mutations or {"": None})
-    jobs = _make_jobs(what, worlds, methods, out)
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and statistics.explain_too_few_seeds(len(seeds), tests):
         LOG.warning("%s", few)
+    jobs = _make_jobs(what, worlds, methods, out, progress)
     for job in jobs:
         discard_compiled_if_edited(job.code)
     _run_missing_jobs(jobs, seeds, progress)
@@ -121,7 +124,7 @@ def compare(
         makers[job.method, job.world.name] = answers
     reference = jobs[0].method
     comparison = Comparison(
-        worlds={each.name: each for each in worlds},
+        worlds={job.world.name: job.world for job in jobs},
         results=results,
         seeds=seeds,
         reference=reference,
@@ -193,12 +196,13 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
     worlds = [each._replace(generations=generations or each.generations) for each in worlds]
     for each in worlds:
         require_integer(f"generations of {each.name}", each.generations, 2)
-        low, high, side, reachable, *_ = each.cells
-        if (np.subtract(high, low) <= 0).any() or not 1 <= reachable <= side**2:
-            raise ValueError(
-                "Cells need low below high, and reachable from 1 to side x side cells; got "
-                f"{each.cells}"
-            )
+        if isinstance(each.cells, Cells):
+            low, high, side, reachable, *_ = each.cells
+            if (np.subtract(high, low) <= 0).any() or not 1 <= reachable <= side**2:
+                raise ValueError(
+                    "Cells need low below high, and reachable from 1 to side x side cells; got "
+                    f"{each.cells}"
+                )
     return worlds
 
 
@@ -230,27 +234,35 @@ def _make_methods(
 
 
 def _make_jobs(
-    what: Any, worlds: Sequence[World], methods: dict[str, _Method], out: Path
+    what: Any, worlds: Sequence[World], methods: dict[str, _Method], out: Path, progress: bool
 ) -> list[Job]:
     jobs: dict[Path, Job] = {}
     for each in worlds:
         base = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
         sizes = {"population_size": each.population_size, "offspring_size": each.offspring_size}
-        cells = {key: part_to_json(value) for key, value in each.cells._asdict().items()}
-        del cells["counted"]
+        searches: dict[str, tuple[NoveltySearch, Peer | None]] = {}
         for name, (estimator, mutation, peer) in methods.items():
             parts = {"estimator": estimator, "mutate": mutation or base.mutate}
-            search = dataclasses.replace(base, **parts, **sizes)
+            searches[name] = dataclasses.replace(base, **parts, **sizes), peer
+        folder = out / "methods" / each.name
+        if isinstance(each.cells, Tessellation):
+            _make_folder(folder)
+            file = folder / "cells.npz"
+            placed = load_or_place_cells(each, each.cells, searches, file, progress)
+            each = each._replace(cells=placed)
+        cells = {key: part_to_json(value) for key, value in each.cells._asdict().items()}
+        del cells["counted"]
+        for name, (search, peer) in searches.items():
             settings = {"search": part_to_json(search), "generations": each.generations}
             settings["cells"] = cells
             if peer is not None:
                 settings["peer"] = part_to_json(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
-            path = out / "methods" / each.name / f"{file}.json"
+            path = folder / f"{file}.json"
             if path in jobs:
                 raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
             settings = json.loads(to_json_with_infinity(settings))
-            code = read_sources(search, each.cells.place, peer)
+            code = read_sources(search, each.cells, peer)
             jobs[path] = Job(each, name, search, peer, path, settings, code)
     return list(jobs.values())
 
@@ -262,11 +274,16 @@ def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], progress: bool) -> 
         there = {seed for batch in read_batches_of_seeds(job) for seed in batch.seeds}
         if unknown := [seed for seed in seeds if seed not in there]:
             missing.append((job, unknown))
-            with explain_folder_errors(job.path.parent):  # before work begins
-                job.path.parent.mkdir(parents=True, exist_ok=True)
-                tempfile.TemporaryFile(dir=job.path.parent).close()
+            _make_folder(job.path.parent)  # before work begins
     for job, unknown in show_progress_of(missing, "comparing", len(missing), progress):
         _run_job(job, unknown)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder that can be written, or say what to do."""
+    with explain_folder_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
 
 
 def _run_job(job: Job, seeds: list[int]) -> None:
@@ -275,7 +292,7 @@ def _run_job(job: Job, seeds: list[int]) -> None:
     except Exception as error:
         error.add_note(f"This was {job.method} in {job.world.name}")
         raise
-    after = read_sources(job.search, job.world.cells.place, job.peer)
+    after = read_sources(job.search, job.world.cells, job.peer)
     ignore_side_effects(job.code.texts, after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map
     provenance = {key: value for key, value in collect_provenance().items() if key != "command"}

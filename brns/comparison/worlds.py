@@ -74,6 +74,30 @@ class Cells(NamedTuple):
         return jnp.zeros(self.side**2, bool).at[cells].max(somewhere, mode="drop")
 
 
+class Tessellation(NamedTuple):
+    """The regions nearest to centres: cells in behavior spaces of any number of dimensions."""
+
+    width: Float[Array, " d"]
+    """of the behavior box"""
+    centres: Float[Array, "c d"]
+    """in these widths; there are none before `compare` places them"""
+    counted: str = ""
+    """among which behaviors the centres were placed"""
+
+    @property
+    def reachable(self) -> int:
+        """How many cells there are."""
+        return len(self.centres)
+
+    def find_visited_cells(self, population: Population) -> Bool[Array, " cells"]:
+        """The cells in which individuals lie, as `Cells` has them."""
+        somewhere = jnp.isfinite(population.descriptor).all(axis=1) & ~population.failed
+        middle = self.centres.mean(axis=0)  # near which squares are small, and round little
+        points, centres = population.descriptor / self.width - middle, self.centres - middle
+        nearest = jnp.argmin(jnp.sum(centres**2, axis=1) - 2 * points @ centres.T, axis=1)
+        return jnp.zeros(len(centres), bool).at[nearest].max(somewhere)
+
+
 class World(NamedTuple):
     """A benchmark task, with population sizes, generations and the cells of its coverage."""
 
@@ -88,7 +112,7 @@ class World(NamedTuple):
     population_size: int
     """mu, and lambda where it has no number of its own"""
     generations: int
-    cells: Cells
+    cells: Cells | Tessellation
     offspring: int | None = None
     """lambda"""
     repeats: str = ""
@@ -170,27 +194,30 @@ def world(name: str) -> World:
         return suite[name]
     check_name("a world", name, [*suite, *parts("task")])
     search = make_search(name)
-    cells = _make_cells_over_last_two_dimensions(search.task)
+    cells = _make_cells_over_last_two_dimensions(search.task.behavior_space)
     return make_world_of_task(search.task, search.population_size, 200, cells)._replace(name=name)
 
 
 def make_world_of_task(
     task: Task, population_size: int, generations: int, cells: Cells | None = None
 ) -> World:
-    """A task as a world, by its class's name; without `cells` its behavior must be planar."""
-    if cells is None and (dimensions := task.behavior_space.dimension) != 2:
-        raise ValueError(
-            f"coverage is counted in a plane, and behaviors have {dimensions} dimensions; say "
-            "where an individual lies, in Python by brns.compare(..., cells=brns.comparison.worlds."
-            "Cells(low, high, side, reachable, counted, place))"
-        )
+    """A task as a world, by its class's name. Without `cells` a planar behavior has a grid over its
+    box, and another one a tessellation, which `compare` makes.
+    """
     name = type(unwrap_task(task)).__name__
-    cells = cells or _make_cells_over_last_two_dimensions(task)
-    return World(name, name, "own", lambda: task, population_size, generations, cells)
+    counted = cells or _make_cells_of_behavior(task.behavior_space)
+    return World(name, name, "own", lambda: task, population_size, generations, counted)
 
 
-def _make_cells_over_last_two_dimensions(task: Task) -> Cells:
-    """Cells over the last two dimensions of the behavior's box."""
-    space = task.behavior_space
+def _make_cells_of_behavior(space: Box) -> Cells | Tessellation:
+    """A grid over a planar box; in another one cells that are still to be placed."""
+    if space.dimension == 2:
+        return _make_cells_over_last_two_dimensions(space)
+    width = jnp.where(space.high > space.low, space.high - space.low, 1.0)
+    return Tessellation(width, jnp.zeros((0, space.dimension)))
+
+
+def _make_cells_over_last_two_dimensions(space: Box) -> Cells:
+    """Cells over the last two dimensions of a behavior box."""
     (x, y), (right, top) = space.low[-2:].tolist(), space.high[-2:].tolist()
     return Cells((x, y), (right, top), 20, 400, "all cells of the box")

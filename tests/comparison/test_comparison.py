@@ -1,5 +1,6 @@
 """Comparisons: facts against a record, statistics by hand, and the page."""
 
+import dataclasses
 import errno
 import os
 import shutil
@@ -15,6 +16,7 @@ import pytest
 import small_tasks
 from files import refusing
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial import KDTree
 from small_tasks import Counting, HostIdentity, altered
 from stores import run_in_memory
 
@@ -28,9 +30,11 @@ from brns.comparison.statistics import (
     bootstrap_coverage_ratio_interval,
     compare_to_reference_by_world,
 )
+from brns.comparison.tessellation import UNCOUNTED
 from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
 from brns.metrics.recorded import read_valid_rows_by_generation
+from brns.metrics.tessellation import make_tessellation
 from brns.runs.files import RecordError, write_bytes
 from brns.settings import edits
 from brns.settings.edits import CHANGED_SETTINGS
@@ -174,7 +178,7 @@ def test_seeds_can_be_added_and_left_out(compared, tmp_path, monkeypatch):
 def test_processes_that_add_seeds_at_once_lose_none(compared, tmp_path, monkeypatch):
     worlds = list(compared.worlds.values())
     methods = _make_methods({"near": METHODS["near"]}, {"": None})
-    (job,) = _make_jobs(search(), worlds, methods, compared.out)
+    (job,) = _make_jobs(search(), worlds, methods, compared.out, False)
     (batch,) = read_batches_of_seeds(job)
     job = job._replace(path=tmp_path / "near.json")
 
@@ -267,7 +271,6 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         (["arm", "room"], {}, r"a world must be one of maze.* did you mean rooms\?"),
         ("arm", {"generations": 0}, "generations"),
         (world("arm")._replace(generations=1), {}, "generations of arm must be .* from 2 on"),
-        (PlanarArm(20, "joints"), {}, "behaviors have 40 dimensions"),
         (search(), {"cells": CELLS._replace(reachable=0)}, "reachable from 1 to side x side"),
         (search(), {"cells": CELLS._replace(high=CELLS.low)}, "low below high"),
     ],
@@ -451,3 +454,58 @@ def test_nobody_lies_in_a_cell_whose_place_is_not_finite():
     assert half.find_visited_cells(behaviors).sum() == 1
     nowhere = CELLS._replace(place=lambda people: people.descriptor * jnp.nan)
     assert not nowhere.find_visited_cells(behaviors).any()
+
+
+LOW, WIDTH = np.zeros(3, np.float32), np.array([600, 600, 6], np.float32)
+
+
+class Solid(small_tasks.Identity):
+    """Three genes as a behavior, one of them in another unit; some individuals fail."""
+
+    behavior_space: brns.Box = brns.Box(LOW, LOW + WIDTH)
+
+    def evaluate(self, genotypes, key):
+        descriptor = LOW + WIDTH * (genotypes[:, :3] + 1) / 2
+        return brns.Evaluation(descriptor, failed=genotypes[:, 4] > 0.9)
+
+
+def read_behaviors(estimator, seed):
+    """All that a run of a method evaluates in Solid, in widths of the box."""
+    (record,) = run_in_memory(dataclasses.replace(search(Solid()), estimator=estimator), 12, [seed])
+    return np.concatenate([*read_valid_rows_by_generation(record, "descriptor")]) / WIDTH
+
+
+@pytest.fixture(scope="module")
+def solid(tmp_path_factory):
+    out = tmp_path_factory.mktemp("compared") / "solid"
+    return brns.compare(search(Solid()), METHODS, seeds=2, generations=12, out=out)
+
+
+def test_cells_are_nearest_to_centres_among_what_all_methods_evaluate(solid):
+    pool = [read_behaviors(estimator, UNCOUNTED) for estimator in METHODS.values()]
+    centres = make_tessellation(np.concatenate(pool)).astype(np.float32)
+    assert_array_equal(solid.worlds["Solid"].cells.centres, centres)
+    for method, estimator in METHODS.items():
+        for seed, covered in enumerate(solid.results["Solid"][method].get_covered_at(1.0)):
+            nearest = KDTree(centres).query(read_behaviors(estimator, seed))[1]
+            assert covered == len(np.unique(nearest))
+    assert "of what near, archive evaluate" in solid.out.with_name("solid.md").read_text()
+
+
+def test_later_seeds_and_methods_have_the_same_cells(solid):
+    methods = {"near": METHODS["near"], "counts": brns.VisitCounts(grids=4, rows=64)}
+    more = brns.compare(search(Solid()), methods, seeds=3, generations=12, out=solid.out)
+    assert_array_equal(more.worlds["Solid"].cells.centres, solid.worlds["Solid"].cells.centres)
+    near = more.results["Solid"]["near"].covered
+    assert_array_equal(near[:2], solid.results["Solid"]["near"].covered)
+
+
+def test_cells_of_another_task_are_refused(solid):
+    class Solid(Identity):
+        behavior_space: brns.Box = brns.Box([0.0], [600.0])
+
+        def evaluate(self, genotypes, key):
+            return brns.Evaluation(300 + 300 * genotypes[:, :1])
+
+    with pytest.raises(RecordError, match="has cells for 3 dimensions, and behaviors have 1"):
+        brns.compare(search(Solid()), METHODS, seeds=2, out=solid.out)

@@ -20,7 +20,7 @@ def test_the_suites_results_are_of_todays_settings():
     worlds = run._resolve_worlds("suite", None, None)
     estimators = {name: ESTIMATORS[name].load()() for name in METHODS}
     methods = run._make_methods(estimators, {"": brns.PolynomialMutation()})
-    jobs = run._make_jobs("suite", worlds, methods, WORLDS)
+    jobs = run._make_jobs("suite", worlds, methods, WORLDS, False)
     assert len(jobs) == len(METHODS) * len(worlds)
     for job in jobs:
         for batch in json.loads(job.path.read_bytes()):

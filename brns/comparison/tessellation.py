@@ -1,0 +1,64 @@
+"""The cells of a task whose behavior is not planar: placed once, among what all methods evaluate.
+
+A file keeps them, so that seeds and methods that are added later have the same.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns.comparison.batches import lock_folder
+from brns.comparison.measure import evaluate_behaviors
+from brns.comparison.peers import Peer
+from brns.comparison.worlds import Tessellation, World
+from brns.metrics.tessellation import make_tessellation
+from brns.runs.arrays import read_arrays, write_arrays
+from brns.runs.files import RecordError
+from brns.runs.progress import show_progress_of
+from brns.runs.provenance import read_sources
+from brns.search import NoveltySearch
+from brns.settings.edits import discard_compiled_if_edited
+
+UNCOUNTED = 2**31 - 1
+"""the seed whose behaviors place the cells"""
+SEAL = "cells"
+
+
+def load_or_place_cells(
+    world: World,
+    unplaced: Tessellation,
+    methods: Mapping[str, tuple[NoveltySearch, Peer | None]],
+    path: Path,
+    progress: bool,
+) -> Tessellation:
+    """The cells in a file, which is written first where there is none.
+
+    A `RecordError` where the file is damaged, or has behaviors of another number of dimensions.
+    """
+    width = np.asarray(unplaced.width)
+    with lock_folder(path.parent):
+        if not path.exists():
+            points = []
+            for search, peer in show_progress_of(
+                methods.values(), "placing cells", len(methods), progress
+            ):
+                discard_compiled_if_edited(read_sources(search, peer))
+                points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
+                jax.clear_caches()  # as after each method that is compared
+            centres = make_tessellation(np.concatenate(points) / width)
+            write_arrays(path, {"centres": centres, "methods": list(methods)}, SEAL)
+        stored = read_arrays(path, SEAL)
+    centres = stored["centres"].astype(np.float32)
+    if centres.shape[1:] != width.shape:
+        raise RecordError(
+            f"{path} has cells for {centres.shape[1]} dimensions, and behaviors have {len(width)}: "
+            "take another folder"
+        )
+    names = ", ".join(stored["methods"])
+    return unplaced._replace(
+        centres=jnp.asarray(centres),
+        counted=f"tessellation of what {names} evaluate with a seed that is not counted",
+    )
