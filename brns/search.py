@@ -294,7 +294,8 @@ class NoveltySearch(eqx.Module):
             mutate = self.mutate_as_mixture
             mutants, *_ = mutate.vary(again, mutate.initial_credit(), parents, space)
             mutants = jnp.asarray(mutants, jnp.float32)[rows]
-            after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
+            with explain_task_errors(self.task):
+                after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))

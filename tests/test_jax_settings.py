@@ -129,4 +129,5 @@ def test_a_project_may_forbid_promotion_in_its_own_code(name, value):
         novelty.learn([[0.5, 0.5]] * 3)
         assert novelty.score([[0.5, 0.5]]) == 0.25  # three visits in every grid
         after, _ = search.step(search.init(KEY), KEY)
+        brns.check_task(brns.PlanarArm())  # whose code promotes ranks
     assert after.estimator.seen == 12

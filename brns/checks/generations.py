@@ -209,7 +209,9 @@ def check_state_not_nan(number: int, state: PyTree) -> None:
 def explain_task_errors(task: Task) -> Generator[None, None, None]:
     """Explain an error of JAX in a task's code; another gets a note of how to go on without it."""
     try:
-        yield
+        # Promotion is allowed, as in a compiled generation.
+        with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+            yield
     except Exception as error:
         if task.traceable and isinstance(error, JAX_ERRORS):
             cause = str(error).partition("\n")[0]

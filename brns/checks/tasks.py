@@ -131,7 +131,8 @@ def _check_descriptors_and_fitness(name: str, evaluation: Evaluation, box: Box) 
     if not (np.isfinite(descriptor).all() and np.isfinite(evaluation.fitness)[living].all()):
         what = "a descriptor or fitness that is not finite"
         raise ValueError(f"{name} gave {what} for genotypes in the box")
-    outside = ((descriptor < box.low) | (descriptor > box.high)).any(axis=1)
+    low, high = np.asarray(box.low), np.asarray(box.high)
+    outside = ((descriptor < low) | (descriptor > high)).any(axis=1)
     if outside.any():
         raise ValueError(
             f"{name} gave {outside.sum()} of {len(living)} descriptors outside behavior_space, "
