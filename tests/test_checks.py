@@ -319,6 +319,10 @@ FOUNDERS = [
 ]
 FAULTY = [(check_task, *row) for row in TASKS] + [(check_estimator, *row) for row in ESTIMATORS]
 FAULTY += [(partial(check_mutation, box=FIVE), *row) for row in MUTATIONS]
+FAULTY += [
+    (partial(check_estimator, dimension=FIVE), brns.VisitCounts(), "dimension must be a whole"),
+    (partial(check_task, n=0), Identity(), "n must be a whole number from 1 on; got 0"),
+]
 FAULTY += [(check_selection, *row) for row in SELECTIONS]
 FAULTY += [(partial(check_founders, box=FIVE), *row) for row in FOUNDERS]
 

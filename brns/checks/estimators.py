@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import check_part, explain_compile_errors
+from brns.checks.parts import check_part, explain_compile_errors, require_integer
 from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.core.novelty import init_and_score_founders, score_novelty_jit, update_estimator
 from brns.core.population import concatenate_populations, take_rows
@@ -35,6 +35,8 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
         ValueError: with the first of these that does not hold.
     """
     check_part("estimator", estimator, NoveltyEstimator)
+    dimension = require_integer("dimension", dimension)
+    n = require_integer("n", n)
     discard_compiled_if_edited(UserCode(estimator))
     name = type(estimator).__name__
     with explain_compile_errors("estimator", estimator):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.checks.generations import explain_task_errors
-from brns.checks.parts import check_part, check_spaces
+from brns.checks.parts import check_part, check_spaces, require_integer
 from brns.core import Box, Evaluation, Task
 from brns.core.evaluation import as_evaluation
 from brns.core.population import copy_to_host, take_rows
@@ -51,6 +51,7 @@ def check_task(
     check_part("task", task, Task)
     check_spaces(task)
     check_recordable(task, "task")
+    n = require_integer("n", n)
     name, box = f"{type(task).__name__}.evaluate", task.behavior_space
     draw, key = jax.random.split(jax.random.key(0))
     genotypes = np.asarray(task.genotype_space.uniform(draw, n))
