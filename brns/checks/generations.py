@@ -223,6 +223,7 @@ def explain_task_errors(task: Task) -> Generator[None, None, None]:
             error.add_note(READ_ONLY)
         if isinstance(error, TypeError) and "PRNGKeyArray" in str(error):
             error.add_note(DRAWING)
-        if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
+        of_workers = getattr(task, "executor", None) is not None  # has the note where it helps
+        if not task.traceable and not of_workers and SKIP not in getattr(error, "__notes__", ()):
             error.add_note(SKIP)
         raise
