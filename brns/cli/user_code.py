@@ -156,7 +156,10 @@ def load_records(directories: Sequence[Path], searches: Sequence[str] | None) ->
     compilation_cache.enable_compilation_cache()
     given = [load_or_make_user_search(text) for text in searches or ()]
     opened = itertools.chain.from_iterable(map(records, directories))
-    return [_reopen_with_search(record, given) for record in opened]
+    loaded = [_reopen_with_search(record, given) for record in opened]
+    for record in loaded:
+        record.last_to_read = record.last_generation  # a run may add to it meanwhile
+    return loaded
 
 
 def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:

@@ -77,6 +77,8 @@ class Record:
         self.checkpoint_every = self.metadata.checkpoint_every
         self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
+        self.last_to_read: int | None = None
+        """of a run in progress, later generations are left out; None reads all"""
         self._read: dict[int, dict[str, np.ndarray]] = {}  # of each generation
         self.restored: tuple[Any, int, Any] = NOTHING  # a search, and its state read last
         self.warned_of_rounding = False  # of genotypes that are made again
@@ -117,7 +119,7 @@ class Record:
                 f"{self.path} lacks generations {format_numbers_with_ellipsis(missing)}, it has "
                 f"{format_numbers_with_ellipsis(numbers)}: {REPAIR}"
             )
-        return numbers
+        return self._leave_out_later(numbers)
 
     @property
     def last_generation(self) -> int:
@@ -127,7 +129,11 @@ class Record:
     @property
     def generations_with_states(self) -> list[int]:
         """The generations whose state is on disk."""
-        return self.store.list_generations("states")
+        return self._leave_out_later(self.store.list_generations("states"))
+
+    def _leave_out_later(self, numbers: list[int]) -> list[int]:
+        last = self.last_to_read
+        return [number for number in numbers if last is None or number <= last]
 
     @functools.cached_property
     def search(self) -> NoveltySearch:

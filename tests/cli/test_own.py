@@ -5,7 +5,17 @@ import os
 import pytest
 from shell import call
 
-from brns import NoveltySearch, PlanarArm, PopulationKNN, Record, Sharded, VisitCounts, run
+from brns import (
+    NoveltySearch,
+    PlanarArm,
+    PopulationKNN,
+    Record,
+    Sharded,
+    UniformResampling,
+    VisitCounts,
+    generations,
+    run,
+)
 from brns.cli.user_code import (
     load_or_make_user_search,
     load_records,
@@ -229,3 +239,15 @@ def test_an_own_search_on_several_devices_stays_there(folder, monkeypatch, tmp_p
     run(NoveltySearch(PlanarArm()), 1, out=tmp_path / "run", progress=False)
     (record,) = load_records([tmp_path / "run"], ["sharded_task:search"])
     assert isinstance(record.search.task, Sharded)
+
+
+def test_of_a_run_in_progress_the_generations_of_one_moment_are_read(tmp_path):
+    arm = NoveltySearch(PlanarArm(), PopulationKNN(k=2), 4, 4, mutate=UniformResampling())
+    progress = generations(arm, 3, out=tmp_path / "run", progress=False)
+    next(progress)
+    (record,) = load_records([tmp_path / "run"], None)
+    last = record.last_generation
+    list(progress)
+    assert Record(tmp_path / "run").last_generation == 3
+    assert record.generations == [*range(last + 1)]
+    assert max(record.generations_with_states) <= last < 3
