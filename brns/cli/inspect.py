@@ -215,6 +215,8 @@ def figure(
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
+    if data and data.suffix != ".csv":
+        raise ValueError(f"the numbers' file ends in .csv; got {str(data)!r}")
     shape = None
     if cells:
         what = "--cells takes numbers such as 12,12, one a dimension"

@@ -217,6 +217,8 @@ def test_figure_movie_and_show(folder, monkeypatch):
     wrong = call("figure", "coverage", RUN, "--cells", "5x4", folder=folder, status=2)
     assert "such as 12,12" in wrong.stderr
     assert "coverage" in call("figure", "9z", RUN, folder=folder, status=2).stderr
+    wrong = call("figure", "3b", RUN, "--data", "3b.png", folder=folder, status=2)
+    assert "ends in .csv" in wrong.stderr
     call("movie", RUN, folder=folder)
     assert (folder / RUN / "movie.gif").read_bytes()[:3] == b"GIF"
     assert "epsilon" not in call("show", RUN, folder=folder).stdout
