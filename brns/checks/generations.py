@@ -207,9 +207,10 @@ def check_state_not_nan(number: int, state: PyTree) -> None:
 
 @contextlib.contextmanager
 def explain_task_errors(task: Task) -> Generator[None, None, None]:
-    """Explain an error of JAX in a task's code; another gets a note of how to go on without it."""
+    """Let a task's code promote types and ranks, as where it is compiled, and explain an error of
+    JAX in it; another gets a note of how to go on without it.
+    """
     try:
-        # Promotion is allowed, as in a compiled generation.
         with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
             yield
     except Exception as error:

@@ -165,14 +165,14 @@ def fork_(
 ) -> None:
     """Continue from one of a run's generations with other settings.
 
-    The fork has a directory of its own; the run stays as it is.
+    The fork has a directory of its own; the run stays as it is. Of several seeds it is the first.
     """
-    from brns.cli.user_code import load_records
+    from brns.cli.user_code import load_first_record
     from brns.experiments.overrides import apply_overrides
     from brns.runs.fork import fork
     from brns.tasks.chunked import Chunked, has_chunks, unwrap_task
 
-    record = load_records([directory], search)[0]
+    record = load_first_record(directory, search)
     other = apply_overrides(record.search, set_ or [])
     if workers and not has_chunks(other.task):
         other = dataclasses.replace(other, task=Chunked(unwrap_task(other.task)))

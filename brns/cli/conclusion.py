@@ -177,7 +177,7 @@ def explain_measures_in_words(rows: Sequence[Mapping[str, float]]) -> list[str]:
     """What the numbers of a method's seeds say, such as `kappa 0: forgot nothing`."""
     lines = []
     for name, (limits, verdict) in VERDICTS.items():
-        least = LEAST if name == "new" else 0
+        least = LEAST if name in ("new", "regained") else 0  # of a few states it is chance
         values = [row[name] for row in rows if name in row and row["generations"] >= least]
         if not values:
             continue

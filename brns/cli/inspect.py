@@ -261,13 +261,10 @@ def movie(
     The population stands on maps of novelty, generation by generation.
     Of several seeds it is the first.
     """
-    from brns.cli.user_code import load_records
+    from brns.cli.user_code import load_first_record
     from brns.pictures.movie import write_individual_movie, write_movie
 
-    record, *others = load_records([directory], search)
-    if others:
-        number = 1 + len(others)
-        typer.echo(f"{directory} holds {number} runs; this is the first, seed {record.seed}.")
+    record = load_first_record(directory, search)
     if individual is None:
         out = out or record.path / "movie.gif"
         write_movie(record, out)

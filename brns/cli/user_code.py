@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brns.cli.modules import enable_import_and_check_module
+from brns.cli.screen import print_message
 from brns.core import Task
 from brns.experiments import make_search
 from brns.experiments.overrides import apply_overrides
@@ -160,6 +161,15 @@ def load_records(directories: Sequence[Path], searches: Sequence[str] | None) ->
     for record in loaded:
         record.last_to_read = record.last_generation  # a run may add to it meanwhile
     return loaded
+
+
+def load_first_record(directory: Path, searches: Sequence[str] | None) -> Record:
+    """The run in a directory; of several the first, and a word that it is."""
+    record, *others = load_records([directory], searches)
+    if others:
+        number = 1 + len(others)
+        print_message(f"{directory} holds {number} runs; this is the first, seed {record.seed}.")
+    return record
 
 
 def _reopen_with_search(record: Record, searches: Sequence[NoveltySearch]) -> Record:

@@ -51,7 +51,8 @@ def test_a_verdict_says_what_the_numbers_mean():
         "kappa 0.667: forgot nothing in 2 of 3 seeds; forgot: what was known became novel again in "
         "1 of 3 seeds"
     )
-    assert explain_measures_in_words([{"age": 3.0}, {"generations": 19, "new": 0.0}]) == []
+    short = {"generations": 19, "new": 0.0, "regained": 1.0}
+    assert explain_measures_in_words([{"age": 3.0}, short]) == []
 
 
 def test_failures_are_counted_by_error():

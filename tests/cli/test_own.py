@@ -17,6 +17,7 @@ from brns import (
     run,
 )
 from brns.cli.user_code import (
+    load_first_record,
     load_or_make_user_search,
     load_records,
     make_search_from,
@@ -239,6 +240,13 @@ def test_an_own_search_on_several_devices_stays_there(folder, monkeypatch, tmp_p
     run(NoveltySearch(PlanarArm()), 1, out=tmp_path / "run", progress=False)
     (record,) = load_records([tmp_path / "run"], ["sharded_task:search"])
     assert isinstance(record.search.task, Sharded)
+
+
+def test_of_several_seeds_the_first_is_taken_and_that_is_said(tmp_path, capsys):
+    arm = NoveltySearch(PlanarArm(), PopulationKNN(k=2), 4, 4, mutate=UniformResampling())
+    run(arm, 1, out=tmp_path / "run", seeds=[3, 5], progress=False)
+    assert load_first_record(tmp_path / "run", None).seed == 3
+    assert "holds 2 runs; this is the first, seed 3." in " ".join(capsys.readouterr().out.split())
 
 
 def test_of_a_run_in_progress_the_generations_of_one_moment_are_read(tmp_path):
