@@ -99,6 +99,16 @@ def run_method(
     )
 
 
+@contextlib.contextmanager
+def name_method_in_errors(method: str, world: World) -> Generator[None, None, None]:
+    """Meanwhile an error says whose it is."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"This was {method} in {world.name}")
+        raise
+
+
 def evaluate_behaviors(
     search: NoveltySearch, world: World, seed: int, peer: Peer | None = None
 ) -> Float[np.ndarray, "n d"]:

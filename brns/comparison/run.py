@@ -26,7 +26,7 @@ from brns.comparison.batches import (
     read_batches_of_seeds,
     to_json_with_infinity,
 )
-from brns.comparison.measure import MethodResult, run_method
+from brns.comparison.measure import MethodResult, name_method_in_errors, run_method
 from brns.comparison.peers import Peer
 from brns.comparison.statistics import Comparison
 from brns.comparison.tessellation import load_or_place_cells
@@ -287,11 +287,8 @@ def _make_folder(folder: Path) -> None:
 
 
 def _run_job(job: Job, seeds: list[int]) -> None:
-    try:
+    with name_method_in_errors(job.method, job.world):
         result = run_method(job.search, job.world, seeds, job.peer)
-    except Exception as error:
-        error.add_note(f"This was {job.method} in {job.world.name}")
-        raise
     after = read_sources(job.search, job.world.cells, job.peer)
     ignore_side_effects(job.code.texts, after)
     jax.clear_caches()  # some fifty compiled methods are all that Linux lets a process map

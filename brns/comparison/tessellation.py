@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.comparison.batches import lock_folder
-from brns.comparison.measure import evaluate_behaviors
+from brns.comparison.measure import evaluate_behaviors, name_method_in_errors
 from brns.comparison.peers import Peer
 from brns.comparison.worlds import Tessellation, World
 from brns.metrics.tessellation import make_tessellation
@@ -42,11 +42,11 @@ def load_or_place_cells(
     with lock_folder(path.parent):
         if not path.exists():
             points = []
-            for search, peer in show_progress_of(
-                methods.values(), "placing cells", len(methods), progress
-            ):
+            pairs = show_progress_of(methods.items(), "placing cells", len(methods), progress)
+            for name, (search, peer) in pairs:
                 discard_compiled_if_edited(read_sources(search, peer))
-                points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
+                with name_method_in_errors(name, world):
+                    points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
                 jax.clear_caches()  # as after each method that is compared
             centres = make_tessellation(np.concatenate(points) / width)
             write_arrays(path, {"centres": centres, "methods": list(methods)}, SEAL)
