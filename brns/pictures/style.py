@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import io
+import math
 import os
 import textwrap
 from collections.abc import Generator
@@ -241,6 +242,9 @@ def add_legend_below(figure: Figure, columns: int = 4) -> None:
         labels = [textwrap.fill(label, LONGEST) for label in entries]
         inches = 0.0078 * points * min(max(map(len, entries)), LONGEST) + 0.6  # with its handle
         columns = max(min(len(entries), columns, int(figure.get_figwidth() / inches)), 1)
+        lines = math.ceil(len(entries) / columns)
+        taller = 0.021 * points * max(lines - 2, 0)  # figures have room for two lines
+        figure.set_figheight(figure.get_figheight() + taller)
         place = "outside lower center"
         figure.legend(entries.values(), labels, loc=place, ncols=columns, handlelength=3)
 

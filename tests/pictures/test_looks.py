@@ -313,3 +313,16 @@ def test_a_notebook_shows_a_record_and_records(near, archived, monkeypatch):
     assert "<img" not in many
     assert many.count("<tr>") == 1 + 20
     assert "<script>" not in many  # no text of a record is markup
+
+
+def test_a_long_legend_takes_no_height_from_the_panels():
+    heights = []
+    for methods in (2, 9):
+        figure = style.make_figure(3.5, 3.0)
+        axes = figure.add_subplot()
+        for number in range(methods):
+            axes.plot([0, 1], label=f"method with a long name {number}")
+        style.add_legend_below(figure)
+        figure.draw_without_rendering()
+        heights.append(axes.get_window_extent().height)
+    assert heights[1] > 0.85 * heights[0]
