@@ -2,9 +2,9 @@
 
     python benchmarks/own_space.py [--seeds 11] [--out results/own-space]
 
-The tasks are those of benchmarks/dimensions.py, but for the largest; the cells are a tessellation of what all of these
-methods evaluate with a seed that is not counted. Needs `pip install 'brns[peers]'`. Resumable: OUT
-gets a file for each world and method, and OUT.md is the page.
+The tasks are those of benchmarks/dimensions.py, but for the largest. The cells are a tessellation
+of what all of these methods evaluate with a seed that is not counted. Needs `pip install
+'brns[peers]'`. Resumable: OUT gets a file for each world and method, and OUT.md is the page.
 """
 
 from typing import Any
