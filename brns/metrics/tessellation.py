@@ -6,6 +6,7 @@ come from what all compared methods evaluated, in a seed that is not counted: no
 by cells of its own making.
 """
 
+import math
 import warnings
 
 import numpy as np
@@ -45,14 +46,15 @@ def make_tessellation(points: Points, cells: int = CELLS, seed: int = 0) -> Cent
     """
     from scipy.cluster.vq import kmeans2  # a summary without it starts sooner
 
-    points = np.asarray(points, np.float64)
+    points = np.asarray(points)
     if cells < 2 or not len(points) or not np.isfinite(points).all():
         raise ValueError(
             f"a tessellation needs finite points and at least 2 cells; got {cells} cells and "
             f"points of shape {points.shape}"
         )
     generator = np.random.default_rng(seed)
-    used = points[generator.permutation(len(points))[: -(-len(points) // SHARE)]]
+    drawn = generator.permutation(len(points))[: math.ceil(len(points) / SHARE)]
+    used = points[drawn].astype(np.float64)
     different = np.unique(used, axis=0)
     first = different[generator.permutation(len(different))[:cells]]
     # A centre without points stays where it is.
