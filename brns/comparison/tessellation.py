@@ -20,7 +20,7 @@ from brns.runs.files import RecordError
 from brns.runs.progress import show_progress_of
 from brns.runs.provenance import read_sources
 from brns.search import NoveltySearch
-from brns.settings.edits import discard_compiled_if_edited
+from brns.settings.edits import discard_compiled_if_edited, ignore_side_effects
 
 UNCOUNTED = 2**31 - 1
 """the seed whose behaviors place the cells"""
@@ -44,9 +44,11 @@ def load_or_place_cells(
             points = []
             pairs = show_progress_of(methods.items(), "placing cells", len(methods), progress)
             for name, (search, peer) in pairs:
-                discard_compiled_if_edited(read_sources(search, peer))
+                code = read_sources(search, peer)
+                discard_compiled_if_edited(code)
                 with name_method_in_errors(name, world):
                     points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
+                ignore_side_effects(code.texts, read_sources(search, peer))
                 jax.clear_caches()  # as after each method that is compared
             centres = make_tessellation(np.concatenate(points) / width)
             write_arrays(path, {"centres": centres, "methods": list(methods)}, SEAL)

@@ -500,6 +500,21 @@ def test_later_seeds_and_methods_have_the_same_cells(solid):
     assert_array_equal(near[:2], solid.results["Solid"]["near"].covered)
 
 
+def test_what_placing_cells_computes_once_is_no_edit(tmp_path):
+    cache = {}
+
+    def evaluate(evaluation, genotypes, key):
+        cache.setdefault("table", np.ones((2, 3), np.float32))
+        return brns.Evaluation(evaluation.descriptor @ cache["table"])
+
+    lazy = altered(evaluate, behavior_space=brns.Box([0.0] * 3, [1200.0] * 3))
+    for seeds in (1, 2):
+        cache.clear()
+        edits.CHANGED_CODE.clear()  # as in another process
+        near = {"near": METHODS["near"]}
+        brns.compare(search(lazy), near, seeds=seeds, generations=2, out=tmp_path / "lazy")
+
+
 def test_cells_of_another_task_are_refused(solid):
     class Solid(Identity):
         behavior_space: brns.Box = brns.Box([0.0], [600.0])
