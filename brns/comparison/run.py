@@ -236,7 +236,15 @@ def _make_methods(
 def _make_jobs(
     what: Any, worlds: Sequence[World], methods: dict[str, _Method], out: Path, progress: bool
 ) -> list[Job]:
-    jobs: dict[Path, Job] = {}
+    jobs: list[Job] = []
+    paths: dict[tuple[str, str], Path] = {}
+    for each in worlds:
+        for name in methods:
+            file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
+            path = out / "methods" / each.name / f"{file}.json"
+            if path in paths.values():
+                raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
+            paths[each.name, name] = path
     for each in worlds:
         base = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
         sizes = {"population_size": each.population_size, "offspring_size": each.offspring_size}
@@ -257,14 +265,11 @@ def _make_jobs(
             settings["cells"] = cells
             if peer is not None:
                 settings["peer"] = part_to_json(peer)
-            file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
-            path = folder / f"{file}.json"
-            if path in jobs:
-                raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
             settings = json.loads(to_json_with_infinity(settings))
             code = read_sources(search, each.cells, peer)
-            jobs[path] = Job(each, name, search, peer, path, settings, code)
-    return list(jobs.values())
+            path = paths[each.name, name]
+            jobs.append(Job(each, name, search, peer, path, settings, code))
+    return jobs
 
 
 def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], progress: bool) -> None:

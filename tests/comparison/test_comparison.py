@@ -267,6 +267,7 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         (Identity(), {"mutations": brns.GaussianMutation()}, "mutations are operators by name"),
         ("arm", {"estimators": {1: brns.PopulationKNN()}}, r"estimators by name.* got \{1: "),
         ([make_world_of_task(Chunked(Identity()), 8, 2)] * 2, {}, r"/Identity/near\.json twice"),
+        ([make_world_of_task(PlanarArm(n, "joints"), 8, 2) for n in (2, 3)], {}, "near.json twice"),
         ([Identity(), Identity()], {}, r"as brns\.comparison\.worlds\.make_world_of_task"),
         (["arm", "room"], {}, r"a world must be one of maze.* did you mean rooms\?"),
         ("arm", {"generations": 0}, "generations"),
