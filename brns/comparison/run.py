@@ -253,7 +253,7 @@ def _make_jobs(
             parts = {"estimator": estimator, "mutate": mutation or base.mutate}
             searches[name] = dataclasses.replace(base, **parts, **sizes), peer
         folder = out / "methods" / each.name
-        if isinstance(each.cells, Tessellation):
+        if isinstance(each.cells, Tessellation) and not each.cells.reachable:
             _make_folder(folder)
             file = folder / "cells.npz"
             placed = load_or_place_cells(each, each.cells, searches, file, progress)

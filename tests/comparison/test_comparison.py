@@ -501,6 +501,15 @@ def test_later_seeds_and_methods_have_the_same_cells(solid):
     assert_array_equal(near[:2], solid.results["Solid"]["near"].covered)
 
 
+def test_only_worlds_without_cells_get_some(solid, tmp_path):
+    def make_job(where):
+        methods = _make_methods({"near": METHODS["near"]}, {"": None})
+        return _make_jobs(search(Solid()), [where], methods, tmp_path, False)[0]
+
+    with_cells = solid.worlds["Solid"]
+    assert make_job(with_cells).world.cells is with_cells.cells
+
+
 def test_what_placing_cells_computes_once_is_no_edit(tmp_path):
     cache = {}
 
