@@ -3,6 +3,7 @@
 A file keeps them, so that seeds and methods that are added later have the same.
 """
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from brns.runs.provenance import read_sources
 from brns.search import NoveltySearch
 from brns.settings.edits import discard_compiled_if_edited, ignore_side_effects
 
+LOG = logging.getLogger("brns")
 UNCOUNTED = 2**31 - 1
 """the seed whose behaviors place the cells"""
 SEAL = "cells"
@@ -52,6 +54,12 @@ def load_or_place_cells(
                 jax.clear_caches()  # as after each method that is compared
             centres = make_tessellation(np.concatenate(points) / width)
             write_arrays(path, {"centres": centres, "methods": list(methods)}, SEAL)
+        elif not any(path.parent.glob("*.json")):
+            LOG.warning(
+                "The cells are those of another call, which left no results yet; if you changed "
+                "the task, its box or the generations since then, remove %s",
+                path,
+            )
         stored = read_arrays(path, SEAL)
     centres = stored["centres"].astype(np.float32)
     if centres.shape[1:] != width.shape:

@@ -501,13 +501,21 @@ def test_later_seeds_and_methods_have_the_same_cells(solid):
     assert_array_equal(near[:2], solid.results["Solid"]["near"].covered)
 
 
-def test_only_worlds_without_cells_get_some(solid, tmp_path):
+def test_only_worlds_without_cells_get_some_and_those_of_a_stopped_call_are_told(
+    solid, tmp_path, caplog
+):
     def make_job(where):
         methods = _make_methods({"near": METHODS["near"]}, {"": None})
         return _make_jobs(search(Solid()), [where], methods, tmp_path, False)[0]
 
     with_cells = solid.worlds["Solid"]
     assert make_job(with_cells).world.cells is with_cells.cells
+    folder = tmp_path / "methods" / "Solid"
+    folder.mkdir(parents=True)
+    shutil.copy(solid.out / "methods" / "Solid" / "cells.npz", folder)
+    there = make_job(make_world_of_task(Solid(), 8, 12)).world.cells
+    assert_array_equal(there.centres, with_cells.cells.centres)
+    assert f"remove {folder / 'cells.npz'}" in caplog.text
 
 
 def test_what_placing_cells_computes_once_is_no_edit(tmp_path):
