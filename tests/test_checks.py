@@ -74,7 +74,10 @@ TASKS = [
     (altered(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"shape \(8,\).*got \(3,\)"),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "not finite"),
-    (altered(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 .* outside"),
+    (
+        altered(lambda e, g, k: e._replace(descriptor=e.descriptor + np.array([0, 700]))),
+        "8 of 8 .* outside .* in dimension 2 of 2, from 0 to 600",
+    ),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "result.* 8 of 8"),
     (Untraceable(), "evaluate is not JAX code"),
     (Baked(), "must give compiled"),

@@ -133,11 +133,13 @@ def _check_descriptors_and_fitness(name: str, evaluation: Evaluation, box: Box) 
         what = "a descriptor or fitness that is not finite"
         raise ValueError(f"{name} gave {what} for genotypes in the box")
     low, high = np.asarray(box.low), np.asarray(box.high)
-    outside = ((descriptor < low) | (descriptor > high)).any(axis=1)
+    outside = (descriptor < low) | (descriptor > high)
     if outside.any():
+        i, j = np.argwhere(outside)[0]
         raise ValueError(
-            f"{name} gave {outside.sum()} of {len(living)} descriptors outside behavior_space, "
-            f"such as {descriptor[outside][0]}; widen the box or clip the descriptor"
+            f"{name} gave {outside.any(axis=1).sum()} of {len(living)} descriptors outside "
+            f"behavior_space, such as one with {descriptor[i, j]} in dimension {j + 1} of "
+            f"{len(low)}, from {low[j]:g} to {high[j]:g}; widen the box or clip the descriptor"
         )
 
 
