@@ -50,11 +50,13 @@ def test_a_box_is_known_where_jax_compiles():
         ("0", "1"),
         ([[0], [0, 1]], [1, 1]),
         (None, None),
+        ([0] * 400, [1] * 399 + [0]),
     ],
 )
 def test_what_is_no_box_is_refused(low, high):
-    with pytest.raises(ValueError, match="a box needs"):
+    with pytest.raises(ValueError, match="a box needs") as refused:
         Box(low, high)
+    assert len(f"{refused.value}") < 300
 
 
 def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():

@@ -46,11 +46,14 @@ class Box(eqx.Module):
         with np.errstate(over="ignore", invalid="ignore"):
             width, furthest = high - low, np.maximum(np.abs(low), np.abs(high))
         # Shares of widths, and sums and squares of such shares, are numbers of float32 then.
-        if not ((furthest <= WIDEST) & (width >= 1 / WIDEST) & (width >= NEAREST * furthest)).all():
+        sound = (furthest <= WIDEST) & (width >= 1 / WIDEST) & (width >= NEAREST * furthest)
+        if not sound.all():
+            i = np.argmin(sound)
             raise ValueError(
                 f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g}, and "
-                f"{NEAREST:g} of the bounds, apart in float32; got {below}, {above}; give genes "
-                "and behaviors in another unit, or their distance from a value nearby"
+                f"{NEAREST:g} of the bounds, apart in float32; got {np.ravel(below)[i]} and "
+                f"{np.ravel(above)[i]} in dimension {i + 1} of {low.size}; give genes and "
+                "behaviors in another unit, or their distance from a value nearby"
             )
         self.low, self.high = jax.device_put((low, high))  # for which nothing is compiled
 
