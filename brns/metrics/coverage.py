@@ -158,6 +158,6 @@ def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]
         raise ValueError(
             f"a behavior space of {space.dimension} dimensions has no cells of its own, and no "
             "figures of them; brns.metrics.coverage.coverage_of_record(record, shape=...) counts "
-            "in cells that you choose"
+            "in a grid that you choose, brns.metrics.tessellation in cells among behaviors"
         )
     return grid_shape

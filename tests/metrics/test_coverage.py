@@ -60,7 +60,7 @@ def test_a_space_of_up_to_three_dimensions_has_cells_of_its_own():
     boxes = [Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
     shapes = [coverage.choose_grid_shape_or_none(box) for box in boxes]
     assert shapes == [(36,), (6, 6), (6, 6, 6), None]
-    with pytest.raises(ValueError, match="4 dimensions has no cells"):
+    with pytest.raises(ValueError, match=r"4 dimensions has no cells .*tessellation"):
         coverage.resolve_grid_shape(boxes[3], None)
 
 
