@@ -15,7 +15,7 @@ from brns.comparison.batches import lock_folder
 from brns.comparison.measure import evaluate_behaviors, name_method_in_errors
 from brns.comparison.peers import Peer
 from brns.comparison.worlds import Tessellation, World
-from brns.metrics.tessellation import make_tessellation
+from brns.metrics.tessellation import SHARE, make_tessellation
 from brns.runs.arrays import read_arrays, write_arrays
 from brns.runs.files import RecordError
 from brns.runs.progress import show_progress_of
@@ -26,7 +26,8 @@ from brns.settings.edits import discard_compiled_if_edited, ignore_side_effects
 LOG = logging.getLogger("brns")
 UNCOUNTED = 2**31 - 1
 """the seed whose behaviors place the cells"""
-SEAL = "cells"
+FEW = 50
+"""cells; of fewer, a word is said"""
 
 
 def load_or_place_cells(
@@ -38,9 +39,11 @@ def load_or_place_cells(
 ) -> Tessellation:
     """The cells in a file, which is written first where there is none.
 
-    A `RecordError` where the file is damaged, or has behaviors of another number of dimensions.
+    A `RecordError` where the file is damaged, or was made by other generations or behaviors.
     """
     width = np.asarray(unplaced.width)
+    sizes = f"{world.population_size} + {world.offspring_size}"
+    seal = f"{world.generations} generations of {sizes} with {len(width)} dimensions"
     with lock_folder(path.parent):
         if not path.exists():
             points = []
@@ -52,20 +55,26 @@ def load_or_place_cells(
                     points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
                 ignore_side_effects(code.texts, read_sources(search, peer))
                 jax.clear_caches()  # as after each method that is compared
-            centres = make_tessellation(np.concatenate(points) / width)
-            write_arrays(path, {"centres": centres, "methods": list(methods)}, SEAL)
+            centres = make_tessellation(np.concatenate(points) / width).astype(np.float32)
+            write_arrays(path, {"centres": centres, "methods": list(methods)}, seal)
         elif not any(path.parent.glob("*.json")):
             LOG.warning(
                 "The cells are those of another call, which left no results yet; if you changed "
                 "the task, its box or the generations since then, remove %s",
                 path,
             )
-        stored = read_arrays(path, SEAL)
-    centres = stored["centres"].astype(np.float32)
-    if centres.shape[1:] != width.shape:
-        raise RecordError(
-            f"{path} has cells for {centres.shape[1]} dimensions, and behaviors have {len(width)}: "
-            "take another folder"
+        try:
+            stored = read_arrays(path, seal)
+        except RecordError as error:
+            raise RecordError(f"{error}: take another folder, or remove {path.parent}") from None
+    centres = stored["centres"]
+    if len(centres) < FEW:
+        LOG.warning(
+            "coverage of %s has only %d cells, since one in %d behaviors places them and few of "
+            "these differ: take more generations, or finer behaviors",
+            world.name,
+            len(centres),
+            SHARE,
         )
     names = ", ".join(stored["methods"])
     return unplaced._replace(

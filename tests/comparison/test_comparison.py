@@ -513,9 +513,16 @@ def test_only_worlds_without_cells_get_some_and_those_of_a_stopped_call_are_told
     folder = tmp_path / "methods" / "Solid"
     folder.mkdir(parents=True)
     shutil.copy(solid.out / "methods" / "Solid" / "cells.npz", folder)
-    there = make_job(make_world_of_task(Solid(), 8, 12)).world.cells
+    there = make_job(make_world_of_task(Solid(), 8, 12)._replace(offspring=6)).world.cells
     assert_array_equal(there.centres, with_cells.cells.centres)
     assert f"remove {folder / 'cells.npz'}" in caplog.text
+    assert "only" in caplog.text.partition("Solid has ")[2]
+
+
+def test_a_method_that_fails_while_cells_are_placed_is_named(tmp_path):
+    with pytest.raises(ValueError, match="population above 9; got 8") as refused:
+        brns.compare(search(Solid()), {"far": brns.PopulationKNN(k=9)}, seeds=1, out=tmp_path)
+    assert "This was far in Solid" in refused.value.__notes__
 
 
 def test_what_placing_cells_computes_once_is_no_edit(tmp_path):
@@ -540,5 +547,5 @@ def test_cells_of_another_task_are_refused(solid):
         def evaluate(self, genotypes, key):
             return brns.Evaluation(300 + 300 * genotypes[:, :1])
 
-    with pytest.raises(RecordError, match="has cells for 3 dimensions, and behaviors have 1"):
+    with pytest.raises(RecordError, match=r"12 generations of 8 \+ 6 with 3 dim.*remove .*Solid"):
         brns.compare(search(Solid()), METHODS, seeds=2, out=solid.out)
