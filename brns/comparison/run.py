@@ -236,24 +236,13 @@ def _make_methods(
 def _make_jobs(
     what: Any, worlds: Sequence[World], methods: dict[str, _Method], out: Path, progress: bool
 ) -> list[Job]:
+    """Each method in each world; cells that a world lacks are placed first."""
     jobs: list[Job] = []
-    paths: dict[tuple[str, str], Path] = {}
+    paths = _make_paths(worlds, methods, out)
     for each in worlds:
-        for name in methods:
-            file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
-            path = out / "methods" / each.name / f"{file}.json"
-            if path in paths.values():
-                raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
-            paths[each.name, name] = path
-    for each in worlds:
-        base = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
-        sizes = {"population_size": each.population_size, "offspring_size": each.offspring_size}
-        searches: dict[str, tuple[NoveltySearch, Peer | None]] = {}
-        for name, (estimator, mutation, peer) in methods.items():
-            parts = {"estimator": estimator, "mutate": mutation or base.mutate}
-            searches[name] = dataclasses.replace(base, **parts, **sizes), peer
-        folder = out / "methods" / each.name
+        searches = _make_searches(what, each, methods)
         if isinstance(each.cells, Tessellation) and not each.cells.reachable:
+            folder = out / "methods" / each.name
             _make_folder(folder)
             file = folder / "cells.npz"
             placed = load_or_place_cells(each, each.cells, searches, file, progress)
@@ -270,6 +259,34 @@ def _make_jobs(
             path = paths[each.name, name]
             jobs.append(Job(each, name, search, peer, path, settings, code))
     return jobs
+
+
+def _make_paths(
+    worlds: Sequence[World], methods: Iterable[str], out: Path
+) -> dict[tuple[str, str], Path]:
+    """The file of each method in each world, by their names."""
+    paths: dict[tuple[str, str], Path] = {}
+    for each in worlds:
+        for name in methods:
+            file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
+            path = out / "methods" / each.name / f"{file}.json"
+            if path in paths.values():
+                raise ValueError(f"worlds and methods need names unlike in files; got {path} twice")
+            paths[each.name, name] = path
+    return paths
+
+
+def _make_searches(
+    what: Any, world: World, methods: Mapping[str, _Method]
+) -> dict[str, tuple[NoveltySearch, Peer | None]]:
+    """The search of each method in a world, and the peer in its place."""
+    base = what if isinstance(what, NoveltySearch) else NoveltySearch(world.task())
+    sizes = {"population_size": world.population_size, "offspring_size": world.offspring_size}
+    searches = {}
+    for name, (estimator, mutation, peer) in methods.items():
+        parts = {"estimator": estimator, "mutate": mutation or base.mutate}
+        searches[name] = dataclasses.replace(base, **parts, **sizes), peer
+    return searches
 
 
 def _run_missing_jobs(jobs: Sequence[Job], seeds: list[int], progress: bool) -> None:

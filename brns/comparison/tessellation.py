@@ -10,6 +10,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from brns.comparison.batches import lock_folder
 from brns.comparison.measure import evaluate_behaviors, name_method_in_errors
@@ -23,6 +24,8 @@ from brns.runs.provenance import read_sources
 from brns.search import NoveltySearch
 from brns.settings.edits import discard_compiled_if_edited, ignore_side_effects
 
+Methods = Mapping[str, tuple[NoveltySearch, Peer | None]]
+"""by name"""
 LOG = logging.getLogger("brns")
 UNCOUNTED = 2**31 - 1
 """the seed whose behaviors place the cells"""
@@ -31,11 +34,7 @@ FEW = 50
 
 
 def load_or_place_cells(
-    world: World,
-    unplaced: Tessellation,
-    methods: Mapping[str, tuple[NoveltySearch, Peer | None]],
-    path: Path,
-    progress: bool,
+    world: World, unplaced: Tessellation, methods: Methods, path: Path, progress: bool
 ) -> Tessellation:
     """The cells in a file, which is written first where there is none.
 
@@ -46,21 +45,12 @@ def load_or_place_cells(
     seal = f"{world.generations} generations of {sizes} with {len(width)} dimensions"
     with lock_folder(path.parent):
         if not path.exists():
-            points = []
-            pairs = show_progress_of(methods.items(), "placing cells", len(methods), progress)
-            for name, (search, peer) in pairs:
-                code = read_sources(search, peer)
-                discard_compiled_if_edited(code)
-                with name_method_in_errors(name, world):
-                    points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
-                ignore_side_effects(code.texts, read_sources(search, peer))
-                jax.clear_caches()  # as after each method that is compared
-            centres = make_tessellation(np.concatenate(points) / width).astype(np.float32)
+            centres = _place_centres(world, methods, width, progress)
             write_arrays(path, {"centres": centres, "methods": list(methods)}, seal)
         elif not any(path.parent.glob("*.json")):
             LOG.warning(
                 "The cells are those of another call, which left no results yet; if you changed "
-                "the task, its box or the generations since then, remove %s",
+                "the task or its box since then, remove %s",
                 path,
             )
         try:
@@ -81,3 +71,21 @@ def load_or_place_cells(
         centres=jnp.asarray(centres),
         counted=f"tessellation of what {names} evaluate with a seed that is not counted",
     )
+
+
+def _place_centres(
+    world: World, methods: Methods, width: Float[np.ndarray, " d"], progress: bool
+) -> Float[np.ndarray, "c d"]:
+    """Centres among what all methods evaluate with a seed that is not counted, in widths of the
+    box.
+    """
+    points = []
+    pairs = show_progress_of(methods.items(), "placing cells", len(methods), progress)
+    for name, (search, peer) in pairs:
+        code = read_sources(search, peer)
+        discard_compiled_if_edited(code)
+        with name_method_in_errors(name, world):
+            points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
+        ignore_side_effects(code.texts, read_sources(search, peer))
+        jax.clear_caches()  # as after each method that is compared
+    return make_tessellation(np.concatenate(points) / width).astype(np.float32)
