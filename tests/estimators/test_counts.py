@@ -46,25 +46,33 @@ def test_visits_are_counted_again_of_more_behaviors_than_fit_a_chunk():
 
 
 @pytest.mark.parametrize(
-    ("cones", "many", "more"),
-    [(None, 3, 6), (0.0, 3, 0)]
-    + [pytest.param(cones, 8, 0, marks=pytest.mark.slow) for cones in (None, 0.25)],
+    ("cones", "d", "many", "away", "more"),
+    [
+        (None, 40, 3, 50, 6),
+        (0.0, 40, 3, 50, 0),
+        (0.25, 301, 301, 500, 0),  # wider than the box; directions have few coordinates each
+        pytest.param(None, 40, 8, 50, 0, marks=pytest.mark.slow),
+    ],
 )
-def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, many, more):
+def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, d, many, away, more):
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no
     hashes; founders spread in so many directions, by which cones become so many more boxes."""
-    d, generator = 40, np.random.default_rng(40)
+    generator = np.random.default_rng(40)
     estimator = VisitCounts(16, 2**20, 3, cell_sizes=(0.01, 6.0), cones=cones)
     boxes = 16 - int(16 * (0.5 if cones is None else cones))
     box = Box(np.zeros(d), np.full(d, 600.0))
-    spread_along = np.where(np.arange(d) < many, 50, 0.1)
+    spread_along = np.where(np.arange(d) < many, away, 0.1)
     seen = 250 + spread_along * generator.uniform(-1, 1, (60, d))
     probes = generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
     center, spread = seen.mean(0), np.sqrt(seen.var(0).mean()) / 300
-    narrow = spread * np.sqrt(3)  # of a uniform box's
+    narrow = min(1, spread * np.sqrt(3))  # of a uniform box's
     points = (np.concatenate([seen, probes]) - center) / 300
-    (integers,) = np.asarray(state.grids.direction, float)
+    blocks = np.asarray(state.grids.direction, float)
+    integers = np.zeros((d, *blocks.shape[::2]))
+    for i, block in enumerate(blocks):
+        integers[i :: len(blocks), i] = block[: len(integers[i :: len(blocks)])]
+    integers = integers.reshape(d, -1)
     directions = np.concatenate([np.eye(d), integers / np.linalg.norm(integers, axis=0)], axis=1)
     cells = []
     for grids, number in ((state.grids.boxes, boxes), (state.grids.more_boxes, more)):
@@ -73,11 +81,13 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features(cones, many, 
         assert (grids.axis[:number:2] < d).all()  # by turns coordinates and directions
         assert (grids.axis[1:number:2] >= d).all()
         for t in range(number):
-            along = points @ directions[:, grids.axis[t]]
+            turned = directions[:, grids.axis[t]]
+            assert_allclose(turned.T @ turned, np.eye(3), atol=0.03 if d < 256 else 0.5)
+            along = points @ turned
             cells.append(np.floor(along / (pitch * np.resize(sizes, number))[t] + grids.shift[t]))
     for t in range(more, 16 - boxes):
         axes, tips = state.grids.cones.axis[t], state.grids.cones.shift[t]
-        from_tip = (points @ directions)[:, axes] + spread * np.asarray(tips)
+        from_tip = (points @ directions)[:, axes] + narrow / np.sqrt(3) * np.asarray(tips)
         furthest = np.argmax(abs(from_tip), axis=2)[..., None]
         side = np.sign(np.take_along_axis(from_tip, furthest, axis=2))
         cone = np.concatenate([furthest, side], axis=2)[:, : 2 + t % 3]
@@ -112,6 +122,12 @@ def embeddings(request):
     box = Box([-1.0] * d, [1.0] * d)
     state = learned(VisitCounts(), [draw(known, 2000)], init(VisitCounts(), box))
     return state, draw(known), draw(new)
+
+
+def test_how_many_grids_there_are_and_how_many_of_them_have_cones():
+    for d, grids, cones in ((1, 64, 0), (4, 256, 0), (5, 320, 160), (9, 512, 256)):
+        state = jax.eval_shape(VisitCounts().init, Box([0.0] * d, [1.0] * d), KEY)
+        assert (len(state.visits) // 8192, len(state.grids.cones.axis)) == (grids, cones)
 
 
 def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(embeddings):
