@@ -11,7 +11,7 @@ from small_tasks import HostIdentity, Identity
 import brns
 from brns.comparison.worlds import WidenedBehaviorSpace
 from brns.core import Box, Evaluation, Generation, Population
-from brns.core.box import as_array_and_check_real
+from brns.core.box import as_array_and_check_real, is_within_numeric_range
 from brns.core.evaluation import as_evaluation
 from brns.core.population import concatenate_populations, take_rows
 
@@ -19,7 +19,8 @@ from brns.core.population import concatenate_populations, take_rows
 def test_uniform_points_fill_the_box():
     box = Box([-1, 100], [1, 600])
     assert box.low.dtype == box.high.dtype == jnp.float32
-    assert (box.dimension, Box(0.0, 1.0).dimension) == (2, 1)
+    widest = Box([-1e15, 0.0, 1.0], [1e15, 2e-15, 1.0002])
+    assert (box.dimension, Box(0.0, 1.0).dimension, widest.dimension) == (2, 1, 3)
     points = np.asarray(box.uniform(jax.random.key(0), 20_000))
     assert ((points >= box.low) & (points <= box.high)).all()
     # Mean and standard deviation of U(a, b): (a + b) / 2 and (b - a) / sqrt(12);
@@ -35,6 +36,13 @@ def test_a_box_is_known_where_jax_compiles():
     compiled, _ = jax.jit(lambda state: wider.step(state, key))(state)
     assert_array_equal(compiled.population.descriptor, expected.population.descriptor)
     brns.check_task(wider.task)
+    assert jax.jit(lambda high: Box(0.0, high))(2.0).high.tolist() == [2.0]
+
+
+def test_points_are_in_range_up_to_a_trillion_widths_from_the_box():
+    x = np.array([-2.1e12, -1.9e12, 1.9e12, 2.1e12, np.inf, np.nan], np.float32)
+    points, box = np.stack([np.zeros(6, np.float32), x], axis=1), Box([0.0, 100.0], [1.0, 102.0])
+    assert np.flatnonzero(is_within_numeric_range(points, box)).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -44,9 +52,9 @@ def test_a_box_is_known_where_jax_compiles():
         ([], []),
         ([0, 1], [1, 1]),
         ([0], [np.nan]),
-        ([0, -1e16], [1, 0]),
-        ([0, 0], [1, 1e-16]),
-        ([0, 2**24], [1, 2**24 + 10]),
+        ([0, -2e15], [1, 0]),
+        ([0, 0], [1, 5e-16]),
+        ([0, -(2**24)], [1, -(2**24) + 1000]),
         ("0", "1"),
         ([[0], [0, 1]], [1, 1]),
         (None, None),
