@@ -1,5 +1,6 @@
 """Environments in JAX as tasks, against a plain loop of the environment."""
 
+import copy
 import dataclasses
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ def loop(task, genotype, key, step, act):
 
 def test_a_batch_is_a_plain_loop_of_the_environment():
     settings = {"watch": lambda state: jnp.stack([state.obs["x"], state.pushes])}
+    settings["observe"] = lambda state: state.obs["old"]
     task = JaxEnvironmentTask(Corridor(), 6, SPACE, success=lambda e: e.done, **settings)
     rows = task.genotype_space.uniform(KEY, 8)
     check_task(task, n=8, sizes=())
@@ -82,12 +84,14 @@ def test_a_batch_is_a_plain_loop_of_the_environment():
 
 
 def test_seeds_in_lanes_are_single_seeds():
-    task = JaxEnvironmentTask(Corridor(), 6, SPACE, seed=None)
+    twice = {"observe": lambda state: jnp.stack([state.obs["x"]] * 2)}
+    task = JaxEnvironmentTask(Corridor(), 6, SPACE, seed=None, **twice)
     rows, keys = task.genotype_space.uniform(KEY, 6), jax.random.split(KEY, 3)
     together = jax.vmap(task.evaluate, (None, 0))(rows, keys).descriptor
     for descriptor, key in zip(together, keys, strict=True):
         assert_allclose(descriptor, task.evaluate(rows, key).descriptor, rtol=1e-5)
     assert len(set(together[:, 0, 0].tolist())) == 3
+    assert_array_equal(together[..., 0], together[..., 1])  # what a policy sees is watched
 
 
 @pytest.mark.slow
@@ -189,6 +193,18 @@ def test_environments_and_behaviors_of_other_forms_give_the_same(env, settings):
     for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
         assert_array_equal(one, other)
     assert part_to_json(task)["env"]["name"] == type(env).__name__
+    assert copy.copy(task.env).action_size == 1  # as where it is unpickled
+
+
+class Ended(Corridor):
+    def reset(self, key):
+        return super().reset(key)._replace(done=jnp.float32(1))
+
+
+def test_an_episode_may_end_before_its_first_step():
+    task = JaxEnvironmentTask(Ended(), 2, SPACE)
+    episode = task.episode(jnp.zeros(task.genotype_space.dimension), KEY)
+    assert (int(episode.length), bool(episode.done), episode.rewards.tolist()) == (0, True, [0, 0])
 
 
 class Stepped:
@@ -305,8 +321,8 @@ class Dazzled(Corridor):
 )
 def test_an_action_that_follows_from_nan_makes_the_fitness_nan(seen, done, fitness):
     task = JaxEnvironmentTask(Dazzled(seen, done), 3, SPACE, describe=lambda e: jnp.zeros(2))
-    evaluation = task.evaluate(task.genotype_space.uniform(KEY, 4), KEY)
-    assert_array_equal(evaluation.fitness, fitness)
+    rows = task.genotype_space.uniform(KEY, 4).at[0, -1].set(jnp.nan)  # of one output alone
+    assert_array_equal(task.evaluate(rows, KEY).fitness, [np.nan, fitness, fitness, fitness])
 
 
 def two(**settings):
