@@ -39,6 +39,14 @@ def test_the_inner_product_of_features_is_of_the_difference():
     assert_allclose(phi[0] @ phi[1], phi[2] @ phi[3], atol=2e-6)
 
 
+def test_waves_are_longer_the_longer_they_are_and_most_of_them_rather_long():
+    cosines, point = Cosines(1, 64, 0.5, 8.0, KEY), jnp.full((1, 1), 1e-2)
+    usual, wide = (np.arctan2(*np.split(cosines(point, w)[0], 2)[::-1]) for w in (1.0, 100.0))
+    longer = usual / wide
+    assert (np.diff([100, *longer, 1]) < 0).all()
+    assert longer[16] > 12
+
+
 def test_founders_are_learned_once_and_give_the_origin():
     """Their mean becomes 0, once."""
     state = SEARCH.init(KEY)
