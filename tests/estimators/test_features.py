@@ -37,6 +37,8 @@ def test_the_inner_product_of_features_is_of_the_difference():
     phi = np.asarray(jax.jit(lambda key: Cosines(3, 64, 0.5, 8.0, key)(points))(KEY))
     assert_allclose(np.sum(phi**2, axis=1), 1.0, rtol=2e-6)
     assert_allclose(phi[0] @ phi[1], phi[2] @ phi[3], atol=2e-6)
+    angle = 0.71 * Cosines(50, 4000, 3.0, 3.0, KEY).frequency.sum(axis=0)  # whatever d
+    assert_allclose(angle.std(), 3.0, rtol=0.1)
 
 
 def test_waves_are_longer_the_longer_they_are_and_most_of_them_rather_long():

@@ -83,6 +83,8 @@ def test_what_cannot_be_merged(unchecked):
         later = learned(estimator, uniform(2, 1, 20), state)
         with pytest.raises(ValueError, match="from which all went on; number 1 has seen 20 "):
             estimator.merge([state, later], ancestor=later)
+        with pytest.raises(ValueError, match="the first and number 2"):
+            estimator.merge([state], ancestor=other_key)
     elsewhere = learned(COUNTS, uniform(3, 1, 20), COUNTS.start_empty_island(state))
     with pytest.raises(ValueError, match="from which all went on; one lacks its visits"):
         COUNTS.merge([later], ancestor=elsewhere)
