@@ -204,6 +204,7 @@ def test_a_setting_of_another_type_is_refused_by_name(make, message, unchecked):
         (brns.ArchiveKNN, {"additions": 7, "capacity": 6}),
         (brns.ExactRecognition, {"size": 33}),
         (brns.ExactRecognition, {"frequencies": (2.0, 1.0)}),
+        (brns.ExactRecognition, {"frequencies": (0.0, 1.0)}),
         (brns.ExactRecognition, {"regularization": 9e-5}),
         (brns.VisitCounts, {"rows": 1000}),
         (brns.VisitCounts, {"cell_sizes": (2.0, 1.0)}),

@@ -127,7 +127,8 @@ def embeddings(request):
 def test_how_many_grids_there_are_and_how_many_of_them_have_cones():
     for d, grids, cones in ((1, 64, 0), (4, 256, 0), (5, 320, 160), (9, 512, 256)):
         state = jax.eval_shape(VisitCounts().init, Box([0.0] * d, [1.0] * d), KEY)
-        assert (len(state.visits) // 8192, len(state.grids.cones.axis)) == (grids, cones)
+        assert len(state.visits) == 8192 * grids
+        assert state.grids.cones.axis.shape == (cones, 4, 16)
 
 
 def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(embeddings):
@@ -145,6 +146,8 @@ def test_a_behavior_has_one_place_in_every_batch(embeddings):
     assert_array_equal(alone, together[:, :1])
     integers = np.abs(np.asarray(state.grids.direction, int)).sum(axis=1)
     assert 0 < integers.min() <= integers.max() * 2048 < 2**24
+    assert (state.grids.boxes.multiplier % 2 == 1).all()  # else cells would share rows
+    assert_allclose(state.grids.cones.shift.std(), 0.7, rtol=0.05)
 
 
 def test_novelty_of_every_number_of_visits():

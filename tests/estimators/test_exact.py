@@ -43,6 +43,13 @@ def test_novelty_prior_and_memory_by_hand():
     assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 5], rtol=1e-6)
 
 
+def test_a_behavior_whose_features_are_not_finite_is_not_learned():
+    estimator = ExactRecognition(encoder=lambda key, depth: lambda points: points / (points < 2))
+    state = learned(estimator, [[[600, 300], [1000, 300]]])
+    assert state.seen == 1
+    assert_allclose(novelty(estimator, state, [[600, 300], [300, 600]]), [1 / 2, 1], rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("regularization", "founders", "offspring"),
     [(1.0, 12, 1), pytest.param(1e-4, 100, 5, marks=pytest.mark.slow)],
