@@ -62,7 +62,7 @@ def loop(task, genotype, key, step, act):
 
 def test_a_batch_is_a_plain_loop_of_the_environment():
     settings = {"watch": lambda state: jnp.stack([state.obs["x"], state.pushes])}
-    settings["observe"] = lambda state: state.obs["old"]
+    settings["observe"] = lambda state: state.obs["x"][None]
     task = JaxEnvironmentTask(Corridor(), 6, SPACE, success=lambda e: e.done, **settings)
     rows = task.genotype_space.uniform(KEY, 8)
     check_task(task, n=8, sizes=())
