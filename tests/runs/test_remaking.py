@@ -3,6 +3,7 @@ or it is said."""
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -104,6 +105,35 @@ def test_a_fingerprint_sees_a_gene_and_leaves_rounding_alone(genes):
     moved = genotypes.copy()
     moved[np.arange(50), np.arange(50) % genes] += 5e-3
     assert np.abs(remaking.project_genotypes(moved, box) - first).min() > near
+
+
+LIKE = [
+    (0, 0.0, 0.0, "exact"),
+    (0, 1.5e-5, 0.0, "rounded"),
+    (0, 2e-4, -2e-4, "other"),  # of one whose genes are on disk
+    (5, 2e-4, -2e-4, "rounded"),
+    (5, 5e-5, 0.0, "other"),
+]
+"""two genes of a row moved, so that the fingerprint is by the sum, and how like that is"""
+
+
+def test_what_is_made_again_is_compared_by_genes_on_disk_and_by_fingerprints():
+    box = brns.Box(np.full(5, -2.0), np.full(5, 3.0))
+    genotypes = np.random.default_rng(0).uniform(-1, 2, (6, 5)).astype(np.float32)
+    facts = {"offspring": {"parent": np.arange(6)}, "stored": np.arange(6) < 3}
+    facts |= remaking.make_genotype_and_digest_columns(
+        SimpleNamespace(offspring=SimpleNamespace(genotype=genotypes)),
+        box,
+        "survivors",
+        facts["stored"],
+    )
+    weights = remaking.project_genotypes(5 * np.eye(5) - 2, box)
+    for row, *moves, like in LIKE:
+        again = SimpleNamespace(genotype=genotypes.copy(), parent=np.arange(6))
+        again.genotype[row, :2] += 5 * np.array(moves) / weights[:2]
+        assert remaking.compare_with_stored(facts, again, box) == like
+    again = SimpleNamespace(genotype=genotypes, parent=np.arange(6)[::-1])
+    assert remaking.compare_with_stored(facts, again, box) == "other"
 
 
 @pytest.mark.slow
