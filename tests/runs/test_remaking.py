@@ -151,27 +151,31 @@ def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, tmp
     assert record.column(GENOTYPE, [9, 10]).shape == (2, 6, 5)
 
 
-def move_elsewhere(run):
+def move_elsewhere(run, version):
     """Say in run.json that another version of JAX computed what there is."""
     facts = json.loads((run / "run.json").read_text())
-    facts["sessions"][-1]["provenance"]["versions"]["jax"] = "0.1"
+    facts["sessions"][-1]["provenance"]["versions"]["jax"] = version
     rewrite(run, facts)
 
 
 def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
     run = tmp_path / "run"
     brns.run(HOST, 4, out=run, seed=3)
-    move_elsewhere(run)
+    move_elsewhere(run, "0.1")
     record = Record(run, HOST)
     assert record.made_elsewhere
     brns.resume(record, 5, search=HOST)  # the same bits here: there is nothing to say
-    move_elsewhere(run)
-    record = Record(run, HOST)
-    number = next(g for g in range(1, 5) if not record.read_generation_arrays(g)["stored"].all())
-    arrays = record.arrays("generations", number)
-    lost = {"digest": np.zeros(8, np.uint8), "fingerprint": arrays["fingerprint"] + 1}
-    record.write("generations", number, arrays | lost)
-    message = f"cannot be made again .*{number}.*versions.jax was '0.1'"
+    move_elsewhere(run, "0.2")
+    rounded, cannot = "are made again up to rounding", "cannot be made again here"
+    for number, how, version in ((5, rounded, "0.2"), (5, cannot, "0.2"), (4, cannot, "0.1")):
+        record = Record(run, HOST)
+        arrays = record.arrays("generations", number)
+        arrays["digest"] = np.zeros(8, np.uint8)
+        arrays["fingerprint"] = arrays["fingerprint"] + (how == cannot)
+        record.write("generations", number, arrays)
+        message = f"{how}.*{number}.*versions.jax was '{version}'"
+        with pytest.warns(UserWarning, match=message):
+            remaking.warn_unless_exact(record)
     with pytest.warns(UserWarning, match=message):
         brns.resume(record, 6, search=HOST)
 
