@@ -457,11 +457,11 @@ def test_nobody_lies_in_a_cell_whose_place_is_not_finite():
     assert not nowhere.find_visited_cells(behaviors).any()
 
 
-LOW, WIDTH = np.zeros(3, np.float32), np.array([600, 600, 6], np.float32)
+LOW, WIDTH = np.array([0, 3e5, 0], np.float32), np.array([600, 600, 6], np.float32)
 
 
 class Solid(small_tasks.Identity):
-    """Three genes as a behavior, one of them in another unit; some individuals fail."""
+    """Three genes as a behavior, in another unit or far from 0; some individuals fail."""
 
     behavior_space: brns.Box = brns.Box(LOW, LOW + WIDTH)
 
@@ -486,6 +486,7 @@ def test_cells_are_nearest_to_centres_among_what_all_methods_evaluate(solid):
     pool = [read_behaviors(estimator, UNCOUNTED) for estimator in METHODS.values()]
     centres = make_tessellation(np.concatenate(pool)).astype(np.float32)
     assert_array_equal(solid.worlds["Solid"].cells.centres, centres)
+    assert solid.worlds["Solid"].cells.reachable == len(centres)
     for method, estimator in METHODS.items():
         for seed, covered in enumerate(solid.results["Solid"][method].get_covered_at(1.0)):
             nearest = KDTree(centres).query(read_behaviors(estimator, seed))[1]
