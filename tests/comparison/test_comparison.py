@@ -495,7 +495,7 @@ def test_cells_are_nearest_to_centres_among_what_all_methods_evaluate(solid):
 
 
 def test_later_seeds_and_methods_have_the_same_cells(solid):
-    methods = {"near": METHODS["near"], "counts": brns.VisitCounts(grids=4, rows=64)}
+    methods = {"near": METHODS["near"], "two": brns.PopulationKNN(k=2)}
     more = brns.compare(search(Solid()), methods, seeds=3, generations=12, out=solid.out)
     assert_array_equal(more.worlds["Solid"].cells.centres, solid.worlds["Solid"].cells.centres)
     near = more.results["Solid"]["near"].covered

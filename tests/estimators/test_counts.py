@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learning import COUNTS, KEY, SQUARE, init, learned, newborn, novelty, uniform, update
+from learning import KEY, init, learned, novelty, uniform
 from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import Box, VisitCounts
@@ -144,11 +144,3 @@ def test_new_cells_share_rows_as_often_as_the_docstring_says():
     places = place(FINE, state, jnp.asarray(uniform(1, 4096), jnp.float32))
     shared = np.asarray(state.visits)[places] > 0
     assert_allclose(shared.mean(), 1 - (4095 / 4096) ** 4096, atol=0.01)
-
-
-def test_many_seeds_at_once_are_those_seeds_alone():
-    keys, born = jax.random.split(KEY, 2), newborn(uniform(0, 20), 1)
-    both = jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), born, key))
-    together = jax.jit(both)(keys)
-    alone = update(COUNTS, init(COUNTS, SQUARE, keys[1]), born, keys[1])
-    assert_array_equal(together.visits[1], alone.visits)

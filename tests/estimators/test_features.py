@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import KEY, SEARCH, init, learned, novelty, people
+from learning import KEY, init, learned, novelty, people
 from numpy.testing import assert_allclose
 
 from brns import Box, ExactRecognition, VisitCounts
@@ -47,17 +47,6 @@ def test_waves_are_longer_the_longer_they_are_and_most_of_them_rather_long():
     longer = usual / wide
     assert (np.diff([100, *longer, 1]) < 0).all()
     assert longer[16] > 12
-
-
-def test_founders_are_learned_once_and_give_the_origin():
-    """Their mean becomes 0, once."""
-    state = SEARCH.init(KEY)
-    founders = np.asarray(state.population.descriptor, np.float64)
-    for g in (1, 2):
-        state, _ = SEARCH.step(state, KEY)
-        assert state.estimator.seen == 8 + 6 * g
-        assert_allclose(state.estimator.frame.center, founders.mean(0), rtol=1e-6)
-        assert state.estimator.frame.wide == 1
 
 
 def test_founders_far_from_the_box_change_nothing_unless_half_are():

@@ -27,8 +27,8 @@ def test_a_maze_of_another_size_has_its_own_border():
     assert_array_equal(spoilt[others], last[others])
 
 
-@pytest.mark.parametrize("side", [2, 7])
-def test_a_robot_of_its_size_can_go_into_every_room(side):
+@pytest.mark.parametrize(("side", "doors"), [(2, 3), (7, 52)])  # a tree's are 3 and 48
+def test_a_robot_of_its_size_can_go_into_every_room(side, doors):
     maze = RoomsMaze(seed=side, rooms=side)
     middle = 300 / side
     scene = maze.scene()
@@ -41,6 +41,10 @@ def test_a_robot_of_its_size_can_go_into_every_room(side):
     middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
     assert (pieces[np.ix_(middles, middles)] == 1).all()
     assert (maze.wall_map != generate_rooms_map(1, side)).any()
+    rows, columns = (maze.wall_map.mean(axis=axis) > 0.5 for axis in (1, 0))
+    assert maze.wall_map[np.ix_(rows, columns)].all()
+    pieces, _ = label((rows[:, None] | columns) & ~maze.wall_map)
+    assert np.bincount(pieces.ravel())[1:].tolist() == [3 * 14] * doors
 
 
 def test_the_path_is_the_mazes_trajectory():
