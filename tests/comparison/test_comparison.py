@@ -31,7 +31,7 @@ from brns.comparison.statistics import (
     compare_to_reference_by_world,
 )
 from brns.comparison.tessellation import UNCOUNTED
-from brns.comparison.worlds import Cells, compute_arm_tip, make_world_of_task, world
+from brns.comparison.worlds import Cells, Tessellation, compute_arm_tip, make_world_of_task, world
 from brns.metrics import cycling
 from brns.metrics.recorded import read_valid_rows_by_generation
 from brns.metrics.tessellation import make_tessellation
@@ -455,6 +455,10 @@ def test_nobody_lies_in_a_cell_whose_place_is_not_finite():
     assert half.find_visited_cells(behaviors).sum() == 1
     nowhere = CELLS._replace(place=lambda people: people.descriptor * jnp.nan)
     assert not nowhere.find_visited_cells(behaviors).any()
+    people = brns.Population.from_descriptors([[1.0, 1.0], [0.0, 0.0], [np.nan, 0.0]])
+    people = people._replace(failed=jnp.array([False, True, False]))
+    cells = Tessellation(jnp.ones(2), jnp.array([[0.0, 0.0], [1.0, 1.0]]))
+    assert cells.find_visited_cells(people).tolist() == [False, True]
 
 
 LOW, WIDTH = np.array([0, 3e5, 0], np.float32), np.array([600, 600, 6], np.float32)
