@@ -196,13 +196,10 @@ def test_environments_and_behaviors_of_other_forms_give_the_same(env, settings):
     assert copy.copy(task.env).action_size == 1  # as where it is unpickled
 
 
-class Ended(Corridor):
-    def reset(self, key):
-        return super().reset(key)._replace(done=jnp.float32(1))
-
-
-def test_an_episode_may_end_before_its_first_step():
-    task = JaxEnvironmentTask(Ended(), 2, SPACE)
+def test_an_episode_may_end_before_its_first_step(monkeypatch):
+    env, ended = Corridor(), Corridor().reset(KEY)._replace(done=jnp.float32(1))
+    monkeypatch.setattr(env, "reset", lambda key: ended)
+    task = JaxEnvironmentTask(env, 2, SPACE)
     episode = task.episode(jnp.zeros(task.genotype_space.dimension), KEY)
     assert (int(episode.length), bool(episode.done), episode.rewards.tolist()) == (0, True, [0, 0])
 
