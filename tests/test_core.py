@@ -81,6 +81,8 @@ def test_observed_behaviors_are_a_generation_without_parents():
     assert_array_equal(generation.offspring.descriptor, [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]])
     assert_array_equal(generation.offspring.id, [3, 4, 5])
     assert_array_equal(generation.offspring.born, [2, 2, 2])
+    compiled = jax.jit(Generation.from_descriptors)(np.zeros((3, 2)), 2)
+    assert_array_equal(compiled.offspring.id, [3, 4, 5])
     assert_array_equal(generation.offspring.parent, [-1, -1, -1])
     assert generation.offspring.descriptor.dtype == generation.offspring.novelty.dtype == np.float32
 
