@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learning import KEY, init, learned, novelty, uniform
+from learning import KEY, init, learned, novelty, people, uniform
 from numpy.testing import assert_allclose, assert_array_equal
 
 from brns import Box, VisitCounts
@@ -106,6 +106,24 @@ def test_how_many_grids_there_are_and_how_many_of_them_have_cones():
         state = jax.eval_shape(VisitCounts().init, Box([0.0] * d, [1.0] * d), KEY)
         assert len(state.visits) == 8192 * grids
         assert state.grids.cones.axis.shape == (cones, 4, 16)
+
+
+def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions():
+    """Clusters on a sphere, half of them learned."""
+    d, generator = 300, np.random.default_rng(0)
+    centers = generator.normal(size=(20, d)) / np.sqrt(d)
+
+    def draw(clusters, n):
+        points = centers[generator.choice(clusters, n)]
+        points = points + 0.75 / np.sqrt(d) * generator.normal(size=(n, d))
+        return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+
+    state = init(VisitCounts(), Box([-1.0] * d, [1.0] * d))
+    state = learned(VisitCounts(), [draw(np.arange(10), 2000)], state)
+    halves = [draw(clusters, 200) for clusters in (np.arange(10), np.arange(10, 20))]
+    nobody = people(halves[0][:0])
+    seen, unseen = (novelty(VisitCounts(), state, each, nobody) for each in halves)
+    assert (unseen[:, None] > seen).mean() > 0.97
 
 
 @pytest.mark.parametrize("d", [300, pytest.param(1000, marks=pytest.mark.slow)])
