@@ -29,9 +29,11 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
     try:
         with zipfile.ZipFile(path) as archive:
             if (label := str(_read_array(archive, SEAL))) != seal:
-                raise ValueError(f"it belongs to {label!r}; expected {seal!r}")
+                raise RecordError(f"{path} belongs to {label!r}; expected {seal!r}")
             members = [name.removesuffix(".npy") for name in archive.namelist()]
             return {name: _read_array(archive, name) for name in names or members if name != SEAL}
+    except RecordError:
+        raise
     except OSError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from error
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
