@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from brns.comparison.peers import Peer, iterate_peer_offspring
-from brns.comparison.worlds import World
+from brns.comparison.worlds import Cells, Tessellation, World
 from brns.core import Population
 from brns.core.novelty import score_novelty
 from brns.metrics import cycling
@@ -153,7 +153,9 @@ def _iterate_search_offspring_and_states(
 
 
 @eqx.filter_jit
-def _find_cells_by_seed(cells: Any, individuals: Population) -> Bool[Array, "s cells"]:
+def _find_cells_by_seed(
+    cells: Cells | Tessellation, individuals: Population
+) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.find_visited_cells)(individuals)
 
 

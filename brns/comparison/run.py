@@ -29,7 +29,7 @@ from brns.comparison.batches import (
 from brns.comparison.measure import MethodResult, name_method_in_errors, run_method
 from brns.comparison.peers import Peer
 from brns.comparison.statistics import Comparison
-from brns.comparison.tessellation import load_or_place_cells
+from brns.comparison.tessellation import Searches, load_or_place_cells
 from brns.comparison.worlds import SUITE, Cells, Tessellation, World, make_world_of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.core.population import take_rows
@@ -242,9 +242,8 @@ def _make_jobs(
     for each in worlds:
         searches = _make_searches(what, each, methods)
         if isinstance(each.cells, Tessellation) and not each.cells.reachable:
-            folder = out / "methods" / each.name
-            _make_folder(folder)
-            file = folder / "cells.npz"
+            file = out / "methods" / each.name / "cells.npz"
+            _make_folder(file.parent)
             placed = load_or_place_cells(each, each.cells, searches, file, progress)
             each = each._replace(cells=placed)
         cells = {key: part_to_json(value) for key, value in each.cells._asdict().items()}
@@ -276,9 +275,7 @@ def _make_paths(
     return paths
 
 
-def _make_searches(
-    what: Any, world: World, methods: Mapping[str, _Method]
-) -> dict[str, tuple[NoveltySearch, Peer | None]]:
+def _make_searches(what: Any, world: World, methods: Mapping[str, _Method]) -> Searches:
     """The search of each method in a world, and the peer in its place."""
     base = what if isinstance(what, NoveltySearch) else NoveltySearch(world.task())
     sizes = {"population_size": world.population_size, "offspring_size": world.offspring_size}

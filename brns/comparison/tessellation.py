@@ -24,8 +24,8 @@ from brns.runs.provenance import read_sources
 from brns.search import NoveltySearch
 from brns.settings.edits import discard_compiled_if_edited, ignore_side_effects
 
-Methods = Mapping[str, tuple[NoveltySearch, Peer | None]]
-"""by name"""
+Searches = Mapping[str, tuple[NoveltySearch, Peer | None]]
+"""of methods by name, each with the peer in its place"""
 LOG = logging.getLogger("brns")
 UNCOUNTED = 2**31 - 1
 """the seed whose behaviors place the cells"""
@@ -34,7 +34,7 @@ FEW = 50
 
 
 def load_or_place_cells(
-    world: World, unplaced: Tessellation, methods: Methods, path: Path, progress: bool
+    world: World, unplaced: Tessellation, searches: Searches, path: Path, progress: bool
 ) -> Tessellation:
     """The cells in a file, which is written first where there is none.
 
@@ -45,8 +45,8 @@ def load_or_place_cells(
     seal = f"{world.generations} generations of {sizes} with {len(width)} dimensions"
     with lock_folder(path.parent):
         if not path.exists():
-            centres = _place_centres(world, methods, width, progress)
-            write_arrays(path, {"centres": centres, "methods": list(methods)}, seal)
+            centres = _place_centres(world, searches, width, progress)
+            write_arrays(path, {"centres": centres, "methods": list(searches)}, seal)
         elif not any(path.parent.glob("*.json")):
             LOG.warning(
                 "The cells are those of another call, which left no results yet; if you changed "
@@ -74,13 +74,13 @@ def load_or_place_cells(
 
 
 def _place_centres(
-    world: World, methods: Methods, width: Float[np.ndarray, " d"], progress: bool
+    world: World, searches: Searches, width: Float[np.ndarray, " d"], progress: bool
 ) -> Float[np.ndarray, "c d"]:
     """Centres among what all methods evaluate with a seed that is not counted, in widths of the
     box.
     """
     points = []
-    pairs = show_progress_of(methods.items(), "placing cells", len(methods), progress)
+    pairs = show_progress_of(searches.items(), "placing cells", len(searches), progress)
     for name, (search, peer) in pairs:
         code = read_sources(search, peer)
         discard_compiled_if_edited(code)

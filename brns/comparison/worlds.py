@@ -213,8 +213,7 @@ def _make_cells_of_behavior(space: Box) -> Cells | Tessellation:
     """A grid over a planar box; in another one cells that are still to be placed."""
     if space.dimension == 2:
         return _make_cells_over_last_two_dimensions(space)
-    width = jnp.where(space.high > space.low, space.high - space.low, 1.0)
-    return Tessellation(width, jnp.zeros((0, space.dimension)))
+    return Tessellation(space.high - space.low, jnp.zeros((0, space.dimension)))
 
 
 def _make_cells_over_last_two_dimensions(space: Box) -> Cells:
