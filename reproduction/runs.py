@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from brns import run
-from brns.runs.progress import show_progress_of
+from brns.progress import show_progress_of
 from brns.search import NoveltySearch
 from reproduction.numbers import summarize_run_for_claims
 from reproduction.plan import Runs

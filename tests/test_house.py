@@ -13,7 +13,7 @@ HOME = Path(brns.__file__).parent
 
 # Who stands in a layer may import from the layers before it, and from its own room.
 LAYERS = (
-    {"core", "formatting", "jit", "settings"},
+    {"core", "formatting", "jit", "progress", "settings"},
     {"checks"},
     {"operators", "estimators", "tasks"},
     {"search"},

@@ -27,9 +27,9 @@ from brns.pictures.records import (
     group_by_method,
     label_method,
 )
+from brns.progress import show_progress_of
 from brns.runs.files import RecordError
 from brns.runs.metadata import describe_fork
-from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.settings.differences import format_changed_settings
 from brns.settings.parts import CLASSES

@@ -35,8 +35,8 @@ from brns.core import Mutation, NoveltyEstimator, Task
 from brns.core.population import take_rows
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
+from brns.progress import show_progress_of
 from brns.runs.paths import Seeds, expand_home, explain_folder_errors, resolve_seeds
-from brns.runs.progress import show_progress_of
 from brns.runs.provenance import collect_provenance, group_by_provenance, read_sources
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json

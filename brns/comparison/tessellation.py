@@ -17,9 +17,9 @@ from brns.comparison.measure import evaluate_behaviors, name_method_in_errors
 from brns.comparison.peers import Peer
 from brns.comparison.worlds import Tessellation, World
 from brns.metrics.tessellation import SHARE, make_tessellation
+from brns.progress import show_progress_of
 from brns.runs.arrays import read_arrays, write_arrays
 from brns.runs.files import RecordError
-from brns.runs.progress import show_progress_of
 from brns.runs.provenance import read_sources
 from brns.search import NoveltySearch
 from brns.settings.edits import discard_compiled_if_edited, ignore_side_effects
@@ -80,7 +80,7 @@ def _place_centres(
     box.
     """
     points = []
-    pairs = show_progress_of(searches.items(), "placing cells", len(searches), progress)
+    pairs = show_progress_of(searches.items(), "evaluating, for cells", len(searches), progress)
     for name, (search, peer) in pairs:
         code = read_sources(search, peer)
         discard_compiled_if_edited(code)
@@ -88,4 +88,4 @@ def _place_centres(
             points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
         ignore_side_effects(code.texts, read_sources(search, peer))
         jax.clear_caches()  # as after each method that is compared
-    return make_tessellation(np.concatenate(points) / width).astype(np.float32)
+    return make_tessellation(np.concatenate(points) / width, progress=progress).astype(np.float32)

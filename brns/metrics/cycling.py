@@ -27,6 +27,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from brns.core import Population
 from brns.core.novelty import score_novelty, use_float32
 from brns.metrics.recorded import NoveltySearch, Numbers, Record, require_states
+from brns.progress import show_progress_of
 
 PROBES = 256
 """uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
@@ -36,6 +37,8 @@ MARGIN = 0.1
 """by how much a rank must rise to count: three times R's error"""
 PAIRS = 10**6
 """of points, from whose distances epsilon's median is taken"""
+MANY = 100
+"""states, which take seconds: a bar is shown"""
 
 
 @runtime_checkable
@@ -145,7 +148,8 @@ def compute_q_and_rank_matrices(
     padded = np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0)))
     blocks = jnp.asarray(padded.reshape(-1, BLOCK, d))
     q, r = np.full((2, g, g), np.nan)
-    for j, number in enumerate(generations):
+    steps = show_progress_of(generations, "scoring", g, visible=g >= MANY)
+    for j, number in enumerate(steps):
         state = record.state(number, search)
         used = jnp.int32(-(-counts[j] // BLOCK))
         arguments = search.estimator, state.estimator, state.population, blocks, used

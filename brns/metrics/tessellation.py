@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.metrics.coverage import Points
+from brns.progress import show_progress_of
 
 CELLS = 3000
 """as in the trials that showed what planes hide; fewer are all covered soon, more by chance"""
@@ -24,7 +25,9 @@ ITERATIONS = 10
 Centres = Float[np.ndarray, "c d"]
 
 
-def make_tessellation(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
+def make_tessellation(
+    points: Points, cells: int = CELLS, seed: int = 0, progress: bool = True
+) -> Centres:
     """The centres of a centroidal Voronoi tessellation: k-means over behaviors.
 
     Source: Vassiliades, Chatzilygeroudis & Mouret 2018, doi:10.1109/TEVC.2017.2735550, who draw the
@@ -37,6 +40,7 @@ def make_tessellation(points: Points, cells: int = CELLS, seed: int = 0) -> Cent
             `(n, d)`.
         cells: How many centres; fewer where a seventh of the points has fewer that differ.
         seed: Of the draw of a seventh of the points and of the first centres.
+        progress: Whether a bar is shown.
 
     Returns:
         The centres, `(c, d)`.
@@ -56,10 +60,11 @@ def make_tessellation(points: Points, cells: int = CELLS, seed: int = 0) -> Cent
     drawn = generator.permutation(len(points))[: math.ceil(len(points) / SHARE)]
     used = points[drawn].astype(np.float64)
     different = np.unique(used, axis=0)
-    first = different[generator.permutation(len(different))[:cells]]
-    # A centre without points stays where it is.
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        centres, _ = kmeans2(used, first, iter=ITERATIONS, minit="matrix")
+    centres = different[generator.permutation(len(different))[:cells]]
+    for _ in show_progress_of(range(ITERATIONS), "placing cells", ITERATIONS, progress):
+        # A centre without points stays where it is.
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            centres, _ = kmeans2(used, centres, iter=1, minit="matrix")
     return centres
 
 

@@ -23,7 +23,7 @@ from brns.pictures.records import (
     group_by_method,
     list_runs,
 )
-from brns.runs.progress import show_progress_of
+from brns.progress import show_progress_of
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
 

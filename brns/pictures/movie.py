@@ -17,8 +17,8 @@ from brns.metrics.recorded import read_all_evaluated
 from brns.pictures import gather_maps, records
 from brns.pictures.paint_maps import paint_novelty_map, paint_population
 from brns.pictures.style import add_legend_below, prepend_to_title, use_figure_style
+from brns.progress import show_progress_of
 from brns.runs.files import make_file_atomically
-from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
 from brns.tasks.scene import Filmed

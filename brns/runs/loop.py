@@ -14,11 +14,11 @@ from typing import Literal, SupportsIndex, get_args
 from brns.checks.parts import require_integer
 from brns.formatting import escape_control
 from brns.metrics.saturation import saturated
+from brns.progress import Bar
 from brns.runs import compilation_cache, metadata, opening, paths
 from brns.runs.active import ActiveRun, SavedGeneration
 from brns.runs.files import RecordError
 from brns.runs.paths import Seeds
-from brns.runs.progress import Bar
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep
 from brns.runs.seeds import compute_generations

@@ -1,17 +1,21 @@
 """Q, eta and kappa: by hand, by their definition on real runs, and what they refuse."""
 
+import io
+import re
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from fake_record import Additive, FakeRecord, population
 from numpy.testing import assert_allclose, assert_array_equal
+from rich.console import Console
 from scipy.spatial.distance import pdist
 from searches import search
 from small_tasks import HostIdentity
 from stores import run_in_memory
 
-from brns import ArchiveKNN
+from brns import ArchiveKNN, progress
 from brns.core.novelty import score_novelty_jit
 from brns.metrics import cycling
 from brns.metrics.cycling import rank_among_probes
@@ -158,6 +162,21 @@ def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states():
     assert_allclose(found.eta, cycling.compute_eta(found.q))
     assert cycling.cycling_of_record(record, [0, 2, 4], mine) is found
     assert cycling.cycling_of_record(record, [0, 4], mine) is not found
+
+
+def test_many_states_are_scored_with_a_bar_below_the_one_around_it(monkeypatch):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80)
+    monkeypatch.setattr(progress, "_get_console", lambda: console)
+    cycling.cycling_of_record(three_generations(Additive(), dict.fromkeys(range(3), 0.0)))
+    assert screen.getvalue() == ""
+    monkeypatch.setattr(cycling, "MANY", 3)
+    record = three_generations(Additive(), dict.fromkeys(range(3), 0.0))
+    for _ in progress.show_progress_of([record], "measuring", 1):
+        cycling.cycling_of_record(record)
+    lines = re.sub(r"\x1b\[\d*[mK]", "", screen.getvalue()).splitlines()
+    assert any(line.startswith("scoring 3/3") for line in lines)
+    assert any(line.startswith("measuring 1/1") for line in lines)
 
 
 @pytest.mark.parametrize(("states", "generations"), [([2], None), ([0, 1, 2], [2, 0])])

@@ -15,8 +15,9 @@ from shell import finished, python
 from small_tasks import HostIdentity
 
 import brns
+from brns import progress
 from brns.cli.listing import summarize_runs
-from brns.runs import loop, progress
+from brns.runs import loop
 
 
 def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
@@ -185,7 +186,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
     assert capsys.readouterr() == ("", "")
     screen = io.StringIO()
     shown = Console(file=screen, force_terminal=True, force_interactive=True, width=150)
-    monkeypatch.setattr(progress, "Console", lambda **_: shown)
+    monkeypatch.setattr(progress, "_get_console", lambda: shown)
     brns.run(HOST, 3, out=tmp_path / "off", progress=False)
     assert screen.getvalue() == ""
     (record,) = brns.run(HOST, 3, out=tmp_path / "run")
@@ -245,7 +246,7 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
     notebook = Console(file=io.StringIO(), force_jupyter=True)
-    monkeypatch.setattr(progress, "Console", lambda **_: notebook)
+    monkeypatch.setattr(progress, "_get_console", lambda: notebook)
     brns.run(HOST, 3, out=tmp_path / "run")
     (last,) = outputs
     assert "3/3" in last["text/plain"]

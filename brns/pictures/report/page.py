@@ -31,9 +31,9 @@ from brns.pictures.records import (
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, encode_image_data_url, encode_png
 from brns.pictures.table import FIGURES
+from brns.progress import show_progress_of
 from brns.runs.files import make_file_atomically
 from brns.runs.metadata import describe_fork
-from brns.runs.progress import show_progress_of
 from brns.runs.record import Record
 from brns.settings.differences import flatten_settings
 

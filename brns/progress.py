@@ -1,6 +1,7 @@
 """How work goes on: a bar at a terminal or in a notebook, and a log."""
 
 import datetime
+import functools
 import logging
 import math
 import sys
@@ -17,6 +18,12 @@ LOGGED_EVERY = 30.0  # seconds
 LOG = logging.getLogger("brns")
 
 
+@functools.cache
+def _get_console() -> Console:
+    """One for all bars, so that a bar within another has a line of its own."""
+    return Console(stderr=True, highlight=False, markup=False)
+
+
 class Bar:
     """Shows how many of `total` are done while the `with` block goes on,
     at a terminal or in a notebook.
@@ -29,7 +36,7 @@ class Bar:
     def __init__(
         self, title: str, total: int | None = None, summary: str = "", visible: bool = True
     ):
-        console = Console(stderr=True, highlight=False, markup=False)
+        console = _get_console()
         seen = console.is_terminal or console.is_jupyter
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
