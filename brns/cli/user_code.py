@@ -157,10 +157,7 @@ def load_records(directories: Sequence[Path], searches: Sequence[str] | None) ->
     compilation_cache.enable_compilation_cache()
     given = [load_or_make_user_search(text) for text in searches or ()]
     opened = itertools.chain.from_iterable(map(records, directories))
-    loaded = [_reopen_with_search(record, given) for record in opened]
-    for record in loaded:
-        record.last_to_read = record.last_generation  # a run may add to it meanwhile
-    return loaded
+    return [_reopen_with_search(record, given) for record in opened]
 
 
 def load_first_record(directory: Path, searches: Sequence[str] | None) -> Record:

@@ -88,6 +88,7 @@ def reopen(
     _lock_until_closed(existing, locks)
     for record in existing:  # on which another process may have ended its work just now
         record.metadata = metadata.read_metadata(record.store)
+        record.last_to_read = None
     first = existing[0]
     check_batch_seeds(path, existing)
     check_same_prng_settings(first)

@@ -57,7 +57,8 @@ class Record:
     """A run read back from its directory.
 
     `metadata` are the fields of `run.json`, such as `experiment`, every setting as nested JSON. A
-    record can stand for its directory: `brns.resume(record)`.
+    record can stand for its directory: `brns.resume(record)`. Of a run in progress it has the
+    generations that were finished when it was opened: open it again to see more.
 
     Args:
         path: the run's directory, or what else stores a run.
@@ -77,8 +78,6 @@ class Record:
         self.checkpoint_every = self.metadata.checkpoint_every
         self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
-        self.last_to_read: int | None = None
-        """of a run in progress, later generations are left out; None reads all"""
         self._read: dict[int, dict[str, np.ndarray]] = {}  # of each generation
         self.restored: tuple[Any, int, Any] = NOTHING  # a search, and its state read last
         self.warned_of_rounding = False  # of genotypes that are made again
@@ -86,6 +85,10 @@ class Record:
             if other := format_diff(self.find_different_settings(search)):
                 raise RecordError(f"{self.path} was made by another experiment: {other}")
             self.search = search
+        self.last_to_read: int | None = None
+        """of a run in progress, later generations are left out; None reads all"""
+        if self.store.locked is None and self.store.is_running():
+            self.last_to_read = self.last_generation
 
     @property
     def path(self) -> Path:

@@ -13,7 +13,6 @@ from brns import (
     Sharded,
     UniformResampling,
     VisitCounts,
-    generations,
     run,
 )
 from brns.cli.user_code import (
@@ -247,15 +246,3 @@ def test_of_several_seeds_the_first_is_taken_and_that_is_said(tmp_path, capsys):
     run(arm, 1, out=tmp_path / "run", seeds=[3, 5], progress=False)
     assert load_first_record(tmp_path / "run", None).seed == 3
     assert "holds 2 runs; this is the first, seed 3." in " ".join(capsys.readouterr().out.split())
-
-
-def test_of_a_run_in_progress_the_generations_of_one_moment_are_read(tmp_path):
-    arm = NoveltySearch(PlanarArm(), PopulationKNN(k=2), 4, 4, mutate=UniformResampling())
-    progress = generations(arm, 3, out=tmp_path / "run", progress=False)
-    next(progress)
-    (record,) = load_records([tmp_path / "run"], None)
-    last = record.last_generation
-    list(progress)
-    assert Record(tmp_path / "run").last_generation == 3
-    assert record.generations == [*range(last + 1)]
-    assert max(record.generations_with_states) <= last < 3

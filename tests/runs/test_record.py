@@ -17,6 +17,7 @@ from brns import Record, RecordError, records
 from brns.metrics import coverage
 from brns.runs import states
 from brns.runs.rows import Row
+from brns.runs.store import Store
 
 SEARCH = search()
 
@@ -90,6 +91,20 @@ def test_a_state_is_restored_from_the_one_that_was_read_before(tmp_path, order, 
     assert not record.arrays("states", 9)["visits"].size
     if order == sorted(order):
         assert [g for which, g in read if which is record] == list(range(11))
+
+
+def test_a_run_in_progress_has_the_generations_of_its_opening(tmp_path, monkeypatch):
+    steps = brns.generations(HOST, 3, out=tmp_path / "run", progress=False)
+    next(steps)
+    record = Record(tmp_path / "run")
+    (now,) = record.generations
+    assert [saved.record.last_generation for saved in steps] == [1, 2, 3]
+    assert record.generations == record.generations_with_states == [now]
+    assert Record(tmp_path / "run").last_generation == 3
+    # Another process ends its work after the record was opened.
+    monkeypatch.setattr(Store, "is_running", lambda self: True)
+    again = brns.generations(HOST, 5, out=tmp_path / "run", exist="resume", progress=False)
+    assert [saved.record.last_generation for saved in again] == [4, 5]
 
 
 def test_generations_that_are_missing_are_told_with_what_to_do(whole, tmp_path):
