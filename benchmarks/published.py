@@ -157,7 +157,7 @@ def cells_of(task: brns.LinearProjection) -> Cells | Tessellation:
     furthest = float(task.behavior_space.high[0])
     ranges = [(-furthest, furthest)] * task.measures
     centroids = k_means_centroids(centroids=CENTROIDS, ranges=ranges, samples=SAMPLES, seed=0)[0]
-    return Tessellation(jnp.ones(task.measures), jnp.asarray(centroids, jnp.float32))
+    return Tessellation(np.ones(task.measures), np.asarray(centroids, np.float32))
 
 
 ZEROS = brns.GivenFounders(np.zeros((INDIVIDUALS, brns.LinearProjection().genes)))

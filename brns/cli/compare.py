@@ -38,6 +38,14 @@ def compare(
     generations: Annotated[
         int | None, typer.Option(min=2, help="how many generations", show_default="the world's own")
     ] = None,
+    tessellation: Annotated[
+        bool,
+        typer.Option(
+            "--tessellation",
+            help="count cells of descriptor space in place of a world's own; of behaviors that are "
+            "not planar in your task these are the default",
+        ),
+    ] = False,
     out: Annotated[Path, typer.Option(help="directory; OUT.md is the page")] = Path(
         "runs/comparison"
     ),
@@ -64,6 +72,7 @@ def compare(
     from brns.cli.user_code import load_object_and_call
     from brns.comparison import page
     from brns.comparison.peers import PEERS
+    from brns.comparison.worlds import Tessellation
     from brns.runs import compilation_cache
 
     compilation_cache.enable_compilation_cache()
@@ -83,6 +92,7 @@ def compare(
             generations=generations,
             out=out,
             mutations=mutations,
+            cells=Tessellation() if tessellation else None,
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None

@@ -60,7 +60,7 @@ def compare(
     generations: int | None = None,
     out: str | os.PathLike = "runs/comparison",
     mutations: Mapping[str, Mutation] | None = None,
-    cells: Cells | None = None,
+    cells: Cells | Tessellation | None = None,
     progress: bool = True,
 ) -> Comparison:
     """Compare estimators on a task, a search, or built-in tasks (the suite's worlds), over seeds:
@@ -85,9 +85,10 @@ def compare(
         out: the folder of the results.
         mutations: operators by name; each estimator runs with each, as "estimator, mutation". By
             default the search's own.
-        cells: where in a plane individuals of your task lie. By default a planar behavior has
-            400 cells of its box; of another one the cells are a tessellation of what the methods of
-            the first call evaluate with a seed that is not counted, 3,000 at most.
+        cells: `Cells`, where in a plane individuals of your task lie; or `Tessellation()`, of what
+            the methods of the first call evaluate with a seed that is not counted, 3,000 at most,
+            also in place of a world's own cells. By default a planar behavior of your task has 400
+            cells of its box, and another one a tessellation.
         progress: whether a bar is shown.
 
     Returns:
@@ -167,16 +168,20 @@ def _describe_mutations(jobs: Sequence[Job], mutations: Mapping[str, Mutation]) 
     return f"offspring by {' and '.join(names)} mutation" if names else "offspring as each makes it"
 
 
-def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
+def _resolve_worlds(
+    what: Any, generations: int | None, cells: Cells | Tessellation | None
+) -> list[World]:
     """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
-    if not isinstance(cells, Cells | None):
-        raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
+    if not isinstance(cells, Cells | Tessellation | None):
+        raise ValueError(
+            f"cells must be Cells or Tessellation() of brns.comparison.worlds; got {cells!r}"
+        )
     if isinstance(what, NoveltySearch):
         user_world = make_world_of_task(what.task, what.population_size, 200, cells)
         worlds = [user_world._replace(offspring=what.offspring_size)]
-    elif cells is not None:
+    elif isinstance(cells, Cells):
         raise ValueError(
-            "cells are for a task or search of your own; a world has its own "
+            "Cells are for a task or search of your own; a world has its own "
             f"(world._replace(cells=...)); got {cells}"
         )
     else:
@@ -193,6 +198,8 @@ def _resolve_worlds(what: Any, generations: int | None, cells: Cells | None) -> 
                     "several tasks of your own are compared as worlds: give each as "
                     f"brns.comparison.worlds.make_world_of_task(...); got {each!r:.80}"
                 )
+    if isinstance(cells, Tessellation):
+        worlds = [each._replace(cells=cells) for each in worlds]
     worlds = [each._replace(generations=generations or each.generations) for each in worlds]
     for each in worlds:
         require_integer(f"generations of {each.name}", each.generations, 2)
@@ -244,7 +251,7 @@ def _make_jobs(
         if isinstance(each.cells, Tessellation) and not each.cells.reachable:
             file = out / "methods" / each.name / "cells.npz"
             _make_folder(file.parent)
-            placed = load_or_place_cells(each, each.cells, searches, file, progress)
+            placed = load_or_place_cells(each, searches, file, progress)
             each = each._replace(cells=placed)
         cells = {key: part_to_json(value) for key, value in each.cells._asdict().items()}
         del cells["counted"]

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -34,13 +33,15 @@ FEW = 50
 
 
 def load_or_place_cells(
-    world: World, unplaced: Tessellation, searches: Searches, path: Path, progress: bool
+    world: World, searches: Searches, path: Path, progress: bool
 ) -> Tessellation:
     """The cells in a file, which is written first where there is none.
 
     A `RecordError` where the file is damaged, or was made by other generations or behaviors.
     """
-    width = np.asarray(unplaced.width)
+    ((search, _), *_) = searches.values()
+    space = search.task.behavior_space
+    width = np.asarray(space.high - space.low)
     sizes = f"{world.population_size} + {world.offspring_size}"
     seal = f"{world.generations} generations of {sizes} with {len(width)} dimensions"
     with lock_folder(path.parent):
@@ -67,10 +68,8 @@ def load_or_place_cells(
             SHARE,
         )
     names = ", ".join(stored["methods"])
-    return unplaced._replace(
-        centres=jnp.asarray(centres),
-        counted=f"tessellation of what {names} evaluate with a seed that is not counted",
-    )
+    text = f"tessellation of what {names} evaluate with a seed that is not counted"
+    return Tessellation(width, centres, text)
 
 
 def _place_centres(

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from brns.checks.parts import explain_compile_errors
@@ -77,9 +78,9 @@ class Cells(NamedTuple):
 class Tessellation(NamedTuple):
     """The regions nearest to centres: cells in behavior spaces of any number of dimensions."""
 
-    width: Float[Array, " d"]
+    width: Float[np.ndarray, " d"] = np.empty(0)
     """of the behavior box"""
-    centres: Float[Array, "c d"]
+    centres: Float[np.ndarray, "c d"] = np.empty((0, 0))
     """in these widths; there are none before `compare` places them"""
     counted: str = ""
     """among which behaviors the centres were placed"""
@@ -92,8 +93,9 @@ class Tessellation(NamedTuple):
     def find_visited_cells(self, population: Population) -> Bool[Array, " cells"]:
         """The cells in which individuals lie, as `Cells` has them."""
         somewhere = jnp.isfinite(population.descriptor).all(axis=1) & ~population.failed
-        middle = self.centres.mean(axis=0)  # near which squares are small, and round little
-        points, centres = population.descriptor / self.width - middle, self.centres - middle
+        centres = jnp.asarray(self.centres)
+        middle = centres.mean(axis=0)  # near which squares are small, and round little
+        points, centres = population.descriptor / self.width - middle, centres - middle
         nearest = jnp.argmin(jnp.sum(centres**2, axis=1) - 2 * points @ centres.T, axis=1)
         return jnp.zeros(len(centres), bool).at[nearest].max(somewhere)
 
@@ -199,10 +201,10 @@ def world(name: str) -> World:
 
 
 def make_world_of_task(
-    task: Task, population_size: int, generations: int, cells: Cells | None = None
+    task: Task, population_size: int, generations: int, cells: Cells | Tessellation | None = None
 ) -> World:
     """A task as a world, by its class's name. Without `cells` a planar behavior has a grid over its
-    box, and another one a tessellation, which `compare` makes.
+    box, and another one a `Tessellation()`, whose centres `compare` places.
     """
     name = type(unwrap_task(task)).__name__
     counted = cells or _make_cells_of_behavior(task.behavior_space)
@@ -213,7 +215,7 @@ def _make_cells_of_behavior(space: Box) -> Cells | Tessellation:
     """A grid over a planar box; in another one cells that are still to be placed."""
     if space.dimension == 2:
         return _make_cells_over_last_two_dimensions(space)
-    return Tessellation(space.high - space.low, jnp.zeros((0, space.dimension)))
+    return Tessellation()
 
 
 def _make_cells_over_last_two_dimensions(space: Box) -> Cells:

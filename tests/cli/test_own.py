@@ -122,11 +122,12 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
 def test_two_methods_of_one_name_and_those_of_pyribs_are_compared_in_an_own_search(folder):
     pytest.importorskip("ribs")
     few = ("--seeds", 2, "--generations", 2, "--estimator", "counts")
-    methods = ("--estimator", "lonely_task:counts", "--peers", "--out", "two")
+    methods = ("--estimator", "lonely_task:counts", "--peers", "--tessellation", "--out", "two")
     call("compare", "lonely_task:search", *few, *methods, folder=folder)
     page = (folder / "two.md").read_text()
     for name in ("lonely_task:counts", "counts", "pyribs, CMA-MAE", "8 + 6"):
         assert f"| {name} | " in page
+    assert "tessellation of what counts, lonely_task:counts, pyribs" in page
     alone = call("compare", "lonely_task:search", "arm", *few, folder=folder, status=2)
     assert "compared alone" in alone.stderr
 

@@ -24,7 +24,7 @@ import brns
 from brns.comparison import measure, page
 from brns.comparison.batches import append_batch_to_file, read_batches_of_seeds
 from brns.comparison.measure import POINTS, MethodResult, find_generations_at_fractions, run_method
-from brns.comparison.run import _make_jobs, _make_methods
+from brns.comparison.run import _make_jobs, _make_methods, _resolve_worlds
 from brns.comparison.statistics import (
     Comparison,
     bootstrap_coverage_ratio_interval,
@@ -260,8 +260,8 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
     ("what", "changed", "told"),
     [
         ([], {}, "at least one world; got none"),
-        ("arm", {"cells": CELLS}, "cells are for a task"),
-        (Identity(), {"cells": (6, 6, 6)}, r"worlds\.Cells; got \(6, 6, 6\)"),
+        ("arm", {"cells": CELLS}, "Cells are for a task"),
+        (Identity(), {"cells": (6, 6, 6)}, r"Cells or Tess.* got \(6, 6, 6\)"),
         (Identity(), {"estimators": [brns.PopulationKNN()]}, "estimators by name"),
         (brns.VisitCounts(), {}, r"a task, a search or worlds; got VisitCounts\("),
         (Identity(), {"mutations": brns.GaussianMutation()}, "mutations are operators by name"),
@@ -457,7 +457,7 @@ def test_nobody_lies_in_a_cell_whose_place_is_not_finite():
     assert not nowhere.find_visited_cells(behaviors).any()
     people = brns.Population.from_descriptors([[1.0, 1.0], [0.0, 0.0], [np.nan, 0.0]])
     people = people._replace(failed=jnp.array([False, True, False]))
-    cells = Tessellation(jnp.ones(2), jnp.array([[0.0, 0.0], [1.0, 1.0]]))
+    cells = Tessellation(np.ones(2), np.array([[0.0, 0.0], [1.0, 1.0]]))
     assert cells.find_visited_cells(people).tolist() == [False, True]
 
 
@@ -522,6 +522,14 @@ def test_only_worlds_without_cells_get_some_and_those_of_a_stopped_call_are_told
     assert_array_equal(there.centres, with_cells.cells.centres)
     assert f"remove {folder / 'cells.npz'}" in caplog.text
     assert "only" in caplog.text.partition("Solid has ")[2]
+
+
+def test_a_tessellation_takes_the_place_of_the_cells_that_worlds_have(solid):
+    arm, car = _resolve_worlds(["arm", "car"], 3, Tessellation())
+    assert (arm.name, car.name, car.generations) == ("arm", "car", 3)
+    assert arm.cells.reachable == car.cells.reachable == 0
+    (placed,) = _resolve_worlds(search(Solid()), 12, solid.worlds["Solid"].cells)
+    assert placed.cells.reachable == solid.worlds["Solid"].cells.reachable > 0
 
 
 def test_a_method_that_fails_while_cells_are_placed_is_named(tmp_path):
