@@ -67,7 +67,7 @@ def load_or_place_cells(
             len(centres),
             SHARE,
         )
-    names = ", ".join(stored["methods"])
+    names = "; ".join(stored["methods"])
     text = f"tessellation of what {names} evaluate with a seed that is not counted"
     return Tessellation(width, centres, text)
 

@@ -127,7 +127,7 @@ def test_two_methods_of_one_name_and_those_of_pyribs_are_compared_in_an_own_sear
     page = (folder / "two.md").read_text()
     for name in ("lonely_task:counts", "counts", "pyribs, CMA-MAE", "8 + 6"):
         assert f"| {name} | " in page
-    assert "tessellation of what counts, lonely_task:counts, pyribs" in page
+    assert "tessellation of what counts; lonely_task:counts; pyribs" in page
     alone = call("compare", "lonely_task:search", "arm", *few, folder=folder, status=2)
     assert "compared alone" in alone.stderr
 

@@ -495,7 +495,7 @@ def test_cells_are_nearest_to_centres_among_what_all_methods_evaluate(solid):
         for seed, covered in enumerate(solid.results["Solid"][method].get_covered_at(1.0)):
             nearest = KDTree(centres).query(read_behaviors(estimator, seed))[1]
             assert covered == len(np.unique(nearest))
-    assert "of what near, archive evaluate" in solid.out.with_name("solid.md").read_text()
+    assert "of what near; archive evaluate" in solid.out.with_name("solid.md").read_text()
 
 
 def test_later_seeds_and_methods_have_the_same_cells(solid):
