@@ -70,6 +70,11 @@ class UserCode:
         """that functions use: attributes, and texts"""
         self._namespaces: dict[str, Namespace] = {}
         """by name, of which count what functions name"""
+        self._variables: dict[int, list[tuple[Mapping[str, Any], str]]] = {}
+        """id of an object to the user's modules that have it as a global, and its name there"""
+        for module in [vars(each) for each in list(sys.modules.values()) if is_user_code(each)]:
+            for variable, value in list(module.items()):
+                self._variables.setdefault(id(value), []).append((module, variable))
         for part in parts:
             self._add_registered_environment(get_attribute_safely(part, "spec"))
             self._add(part)
@@ -165,6 +170,10 @@ class UserCode:
         for key, value in attributes_of(thing).items():
             hidden = key.startswith("_") or (isinstance(recorded, dict) and key in recorded)
             self._add(value, "" if hidden else f"{prefix}.{key}")
+            told = isinstance(value, types.ModuleType) or is_user_code(type(value))
+            if not (told or key.startswith("_")):
+                for module, variable in self._variables.get(id(value), ()):
+                    self._add_assignments(value, module, variable, f"{prefix}.{key}")
 
     def _add_callbacks(self, thing: Any, name: str) -> None:
         """Add the functions, the objects of a user's and Gymnasium's environments that another

@@ -239,6 +239,27 @@ def test_what_a_task_was_made_with_is_seen_however_it_is_kept(way, tmp_path, mon
     assert differs(other)
 
 
+def test_a_packages_object_that_a_task_is_given_is_known_by_the_lines_that_assign_it(
+    tmp_path, monkeypatch
+):
+    """And a package that it is given is not known by the lines that call it."""
+    text = """
+import numpy as np, scipy.interpolate
+class Robot:
+    def __init__(self, motor, library):
+        self.motor = motor
+        self.library = library
+other = np.arange(GAIN)
+motor = scipy.interpolate.interp1d([0.0, 1.0], [0.0, GAIN])
+def make():
+    return Robot(motor, np)"""
+    sources = []
+    for gain in ("1.0", "2.0"):
+        module = loaded(tmp_path, "way", text.replace("GAIN", gain), monkeypatch)
+        sources.append(read_sources(search(Own(module.make()))))
+    assert list(diff_code_by_name(sources[0].texts, sources[1])) == ["way.Robot.motor"]
+
+
 @pytest.mark.parametrize(
     ("imported", "name"), [(False, "Later-v0"), (True, "Later-v0"), (False, "Later")]
 )
