@@ -274,7 +274,7 @@ class NoveltySearch(eqx.Module):
         """Founders that live, their evaluation, and the genotypes of those that failed."""
         n, space = self.population_size, self.task.genotype_space
         with explain_task_errors(self.task):
-            evaluation = as_evaluation(self.task.evaluate(genotype, key), n, self.task)
+            evaluation = as_evaluation(_evaluate_copy(self.task, genotype, key), n, self.task)
         if is_traced(evaluation.failed):  # how many mutants they need is not known
             living = jnp.argsort(evaluation.failed)[jnp.arange(n) % jnp.sum(~evaluation.failed)]
             rows = jnp.where(evaluation.failed, living, jnp.arange(n))
@@ -295,7 +295,8 @@ class NoveltySearch(eqx.Module):
             mutants, *_ = mutate.vary(again, mutate.initial_credit(), parents, space)
             mutants = jnp.asarray(mutants, jnp.float32)[rows]
             with explain_task_errors(self.task):
-                after = as_evaluation(self.task.evaluate(mutants, key), len(rows), self.task)
+                after = _evaluate_copy(self.task, mutants, key)
+                after = as_evaluation(after, len(rows), self.task)
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
@@ -402,6 +403,11 @@ def derive_keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Arra
     return jax.random.split(jax.random.fold_in(key, generation), 3)
 
 
+def _evaluate_copy(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Any:
+    """What a task gives; one on the host has a copy, since PyTorch writes into what it is given."""
+    return task.evaluate(genotypes if task.traceable else jnp.array(genotypes), key)
+
+
 _init_estimator = deterministic_jit(init_and_score_founders)
 
 
@@ -411,7 +417,7 @@ def _ask_evaluate_and_tell(
     ask, evaluate, tell = derive_keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
     with explain_task_errors(search.task):
-        evaluation = search.task.evaluate(offspring.genotype, evaluate)
+        evaluation = _evaluate_copy(search.task, offspring.genotype, evaluate)
     return search.tell(state, offspring, evaluation, tell)
 
 

@@ -1,6 +1,7 @@
 """The loop: what a generation's facts obey, whatever the task and the novelty."""
 
 import contextlib
+import ctypes
 import itertools
 import os
 from functools import partial
@@ -122,6 +123,22 @@ def test_ask_evaluate_tell_is_step(run):
     told = experiment.tell(state, offspring, evaluation, tell)
     for a, b in zip(jax.tree.leaves(told), jax.tree.leaves((run[0][1], run[1][1])), strict=True):
         assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_a_task_may_write_into_the_genotypes_that_it_is_given():
+    """As PyTorch does by `torch.from_dlpack(genotypes).mul_(0.5)`; JAX takes them for constant."""
+
+    def halve(evaluation, genotypes, key):
+        evaluation = jax.tree.map(np.array, evaluation)
+        floats = ctypes.c_float * genotypes.size
+        memory = np.frombuffer(floats.from_address(genotypes.unsafe_buffer_pointer()), np.float32)
+        memory *= 0.5
+        return evaluation
+
+    key = jax.random.key(0)
+    pair = make(HostIdentity()), make(altered(halve))
+    plain, written = (each.step(each.init(key), key)[1] for each in pair)
+    assert same(plain, written)
 
 
 def test_seeds_in_a_batch_equal_seeds_alone():
