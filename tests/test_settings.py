@@ -149,6 +149,8 @@ def test_configure_changes_what_is_named_and_nothing_else():
     raw = {"embedding": None, "epochs": 5, "depths": (2, 2), "inputs": "raw"}
     expected = brns.BehaviorRecognition(width=7, **raw)
     assert configure(estimator, changes) == expected
+    changes["depths"] = collections.UserList([2, 2])  # OmegaConf's lists are no lists, too
+    assert configure(estimator, changes) == expected
     assert estimator == brns.BehaviorRecognition(width=7)
     search = brns.NoveltySearch(Identity(), estimator)
     assert configure(search, {"population_size": 5}).estimator is estimator

@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from brns.settings.parsing import get_source_text, parse_source
@@ -81,7 +81,8 @@ def _make_validator(hint: Any) -> Any:
 def _to_plain_value(value: Any) -> Any:
     if hasattr(value, "tolist"):  # of NumPy or JAX, which nobody who lists settings waits for
         value = value.tolist()
-    return tuple(map(_to_plain_value, value)) if isinstance(value, list | tuple) else value
+    is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)  # or OmegaConf's
+    return tuple(map(_to_plain_value, value)) if is_list else value
 
 
 def is_settable_type(hint: Any, functions: bool = False) -> bool:
