@@ -101,7 +101,8 @@ def as_array_and_check_real(name: str, values: Any, error_start: str) -> Any:
     and the name, where they are none or no array.
     """
     try:
-        column = values if isinstance(values, jax.Array) else np.array(values)
+        # PyTorch's arrays warn where NumPy itself asks them for a copy.
+        column = values if isinstance(values, jax.Array) else np.array(np.asarray(values))
     except (ValueError, jax.errors.TracerArrayConversionError):  # rows of unequal length; a tuple
         raise ValueError(
             f"{error_start} {name} as one array, its rows of one shape; got {values!r:.80}"

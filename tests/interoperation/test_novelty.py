@@ -152,6 +152,18 @@ def test_what_is_too_small_for_float32_is_zero_though_numpy_shall_raise_at_it():
         assert novelty.score([[0.5, -1e-60]]) == novelty.score([[0.5, 0.0]])
 
 
+def test_what_gives_numpy_no_copy_is_taken_without_a_warning():
+    """As PyTorch's tensors."""
+
+    class Tensor:
+        def __array__(self, dtype=None):
+            return np.zeros((1, 2), dtype)
+
+    novelty = Novelty(COUNTS, SPACE)
+    with warnings.catch_warnings(action="error"):
+        assert novelty.score(Tensor()) == novelty.score(np.zeros((1, 2)))
+
+
 def test_what_are_no_descriptors_and_no_novelty_is_refused():
     novelty = Novelty(COUNTS, SPACE)
     for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
