@@ -152,5 +152,5 @@ def check_name(what: str, name: str, candidates: Iterable[str]) -> None:
 
 def suggest_name(name: str, candidates: Iterable[str]) -> str:
     """`; did you mean epochs?` if a known name is similar, otherwise a full stop."""
-    matches = difflib.get_close_matches(name, list(candidates), n=1)
+    matches = difflib.get_close_matches(str(name), list(candidates), n=1)
     return f"; did you mean {matches[0]}?" if matches else "."

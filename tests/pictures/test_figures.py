@@ -186,6 +186,7 @@ def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
         (no_runs, lambda: pictures.overview("runs/one")),
         (no_runs, lambda: draw("coverage", "runs/one")),
         ("name comes first", lambda: draw(maze, "coverage")),
+        (r"width must be one of column, page; got 3\.3", lambda: draw("age", maze, width=3.3)),
         (
             "over must be one of generations, evaluations; got",
             lambda: draw("coverage", maze, over="time"),
