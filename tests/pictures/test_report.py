@@ -2,6 +2,7 @@
 
 import base64
 import html.parser
+import os
 import re
 
 import numpy as np
@@ -68,6 +69,13 @@ def test_nothing_is_fetched_and_the_page_is_small(page):
 def test_a_folder_is_no_page(near, tmp_path):
     with pytest.raises(ValueError, match="is a folder; give the page's name in it"):
         page.write_report(near, tmp_path)
+
+
+def test_a_folder_may_have_any_bytes_in_its_name(near, tmp_path):
+    """Latin-1, which is no UTF-8."""
+    record = copy_run(near[0], tmp_path / os.fsdecode(b"stra\xdfe"))
+    out = page.write_report([record], tmp_path / "report.html")
+    assert r"stra\udcdfe" in out.read_text(encoding="utf-8")
 
 
 def test_every_figure_is_there_or_the_reason_why_not(page):

@@ -109,7 +109,7 @@ def write_report(records: Sequence[Record], out: str | os.PathLike) -> Path:
         origin=describe_fork,
     )
     with make_file_atomically(out) as temporary:
-        temporary.write_text(filled, encoding="utf-8")
+        temporary.write_text(filled, "utf-8", "backslashreplace")  # names may be any bytes
     return out
 
 
