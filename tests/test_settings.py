@@ -12,6 +12,7 @@ import math
 import operator
 import pathlib
 import random
+import typing
 from typing import Any
 
 import equinox as eqx
@@ -423,6 +424,19 @@ def test_what_cannot_be_rebuilt_is_refused(description, original, message):
 
 class Valued(HostIdentity):
     value: Any = None
+
+
+def test_a_part_that_is_a_tuple_is_refused_when_a_run_begins(tmp_path):
+    class Turn(typing.NamedTuple):
+        genotype_space: brns.Box = brns.Box([0.0], [1.0])
+        behavior_space: brns.Box = brns.Box([0.0], [1.0])
+        traceable: bool = True
+
+        def evaluate(self, genotypes, key):
+            return brns.Evaluation(genotypes)
+
+    with pytest.raises(ValueError, match=r"frozen dataclass or an equinox\.Module; got .* Turn"):
+        brns.run(brns.NoveltySearch(Turn()), 1, out=tmp_path / "run")
 
 
 def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):

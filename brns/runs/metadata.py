@@ -46,11 +46,17 @@ Status = Literal["running", "finished", "saturated", "stopped", "interrupted", "
 
 
 def check_search(search: Any) -> None:
-    """Refuse a task, or anything else, in place of a search."""
+    """Refuse a task, or anything else, in place of a search, and a part that is a tuple."""
     if not isinstance(search, NoveltySearch):
         raise ValueError(
             f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
         )
+    for name in ("task", "estimator", "mutate", "select", "founders"):
+        if isinstance(part := getattr(search, name), tuple):
+            raise ValueError(
+                f"a record needs the names of settings, and keeps none of a tuple: make the {name} "
+                f"a frozen dataclass or an equinox.Module; got the NamedTuple {type(part).__name__}"
+            )
 
 
 def format_time_now() -> str:
