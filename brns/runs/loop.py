@@ -232,6 +232,7 @@ def iterate_generations(
 ) -> Generator[list[SavedGeneration], None, None]:
     """Generation after generation of all seeds; each is saved while the next is computed."""
     status, reason = "stopped", ""
+    changed: list[str] = []
     room: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     try:
         with contextlib.closing(_compute_and_save(runs)) as steps:
@@ -240,6 +241,7 @@ def iterate_generations(
                     bar.show(saved, runs[0].total)
                 if saved[0].number == runs[0].total:
                     status = "finished"
+                    changed = _find_settings_changed_by_evaluations(runs)
                 yield saved
                 # Of all seeds at once: it is asked about each.
                 if until is not None and all([until(each) for each in saved]):  # noqa: C419
@@ -257,15 +259,19 @@ def iterate_generations(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        changed = []
-        if status in ("finished", "saturated", "interrupted"):  # else it may have been by hand
-            changed = [*runs[0].record.find_different_settings(runs[0].search)]
+        if status in ("saturated", "interrupted"):  # else it may have been by hand
+            changed = _find_settings_changed_by_evaluations(runs)
         together = len({run.stored for run in runs}) == 1
         with room, contextlib.ExitStack() as ending:  # all runs end, whatever one of them meets
             for run in runs:
                 ending.callback(run.end_session, status, reason, changed)
                 if together:
                     ending.callback(run.remove_temporary_states)
+
+
+def _find_settings_changed_by_evaluations(runs: Sequence[ActiveRun]) -> list[str]:
+    """Of a task that nobody else changed."""
+    return [*runs[0].record.find_different_settings(runs[0].search)]
 
 
 def _compute_and_save(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:

@@ -279,6 +279,11 @@ def test_a_setting_that_a_loop_changes_ends_the_run_and_is_no_counter(kind, own,
     assert "task.bias" not in record.metadata.changing
     with pytest.raises(brns.RecordError, match=r"task\.bias was 0\.0 and is 5\.0"):
         brns.resume(record.path, search=search(Counting(5.0)), progress=False)
+    task = Counting()
+    for saved in brns.generations(search(task), 1, out=tmp_path / "last", progress=False):
+        task.bias = float(saved.number)  # after the last generation
+    assert saved.record.status == "finished"
+    assert "task.bias" not in saved.record.metadata.changing
     if kind == "Compiled":  # what runs on the host cannot be outdated
         task = Counting()
         before = reach(task)
