@@ -97,11 +97,15 @@ def test_what_draws_numbers_is_not_switched_while_a_search_runs(task, mode, usua
             brns.resume(tmp_path / "run", search=drawn)
 
 
-def test_seeds_are_no_batch_with_another_generator(monkeypatch):
+def test_seeds_are_no_batch_with_another_generator_nor_resumed(monkeypatch, tmp_path):
     monkeypatch.setattr("brns.runs.seeds.count_cores", lambda: 1)
     assert count_parallel_batches(Identity(), 3) == 1
+    drawn = search(HostIdentity(), brns.PopulationKNN(k=2))
+    (record,) = brns.run(drawn, 1, out=tmp_path / "run")
     with configured("jax_default_prng_impl", "unsafe_rbg"):
         assert count_parallel_batches(Identity(), 3) == 3
+        with pytest.raises(brns.RecordError, match="are jax_default_prng_impl=unsafe_rbg: other"):
+            brns.resume(record, 2, search=drawn)
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from brns.metrics.recorded import read_all_evaluated
 from brns.operators.selection import Elitist, Generational
 from brns.pictures import gather_curves, movie
 from brns.pictures.report import page
+from brns.search import derive_keys
 from brns.tasks.chunked import Chunked
 
 FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.VisitCounts(grids=8))
@@ -61,7 +62,8 @@ def test_who_fails_is_kept_with_genotype_key_and_reason(record):
     for failure in born:
         again = record.genotypes(np.array([failure.id]), np.array([failure.generation]))
         assert_array_equal(again[0], failure.genotype)
-        key = jax.random.wrap_key_data(failure.key)
+        _, key, _ = derive_keys(jax.random.key(record.seed), failure.generation)
+        assert_array_equal(failure.key, jax.random.key_data(key))
         assert Marking().evaluate(jnp.asarray(failure.genotype[None]), key).failed[0]
 
 
@@ -195,6 +197,8 @@ def test_failures_of_a_generation_that_is_computed_again_without_any_are_none(tm
     (record,) = brns.records(tmp_path / "run", HOST)
     key = np.zeros((1, 2), np.uint32)
     failed = {"id": [9], "genotype": np.zeros((1, 5)), "key": key, "text": np.array(["a"])}
-    record.write("failed", 3, failed)
-    (record,) = brns.resume(tmp_path / "run", 4, search=HOST)
-    assert not record.failures
+    for number in (2, 3):
+        record.write("failed", number, failed)
+    for generations in (2, 4):
+        (record,) = brns.resume(record, generations, search=HOST)
+        assert [failure.generation for failure in record.failures] == [2]

@@ -205,6 +205,7 @@ def test_another_total_is_told_with_what_it_does(tmp_path, caplog):
         (5, "was begun for 3 generations and 5 are asked for; it goes on from 3 to 5"),
         (5, ""),
         (2, "was begun for 5 generations and 2 are asked for; it has 5 already, and nothing is"),
+        (5, ""),
     ):
         caplog.clear()
         brns.run(HOST, total, out=tmp_path / "run", exist="resume")

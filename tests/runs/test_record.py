@@ -173,6 +173,8 @@ def test_a_state_comes_back_with_its_bits(whole):
     assert repr(record) == f"Record('{whole}', seed=7, generations=10 of 10)"
     again, _ = SEARCH.step(state, jax.random.key(7))
     assert_array_equal(again.population.genotype, record.state(10, SEARCH).population.genotype)
+    mixed = replace(SEARCH, mutate=brns.MixedMutation((SEARCH.mutate, brns.GaussianMutation())))
+    assert record.state(9, mixed).credit.tolist() == [0.5, 0.5]
     with pytest.raises(RecordError, match=r"no state of generation 4; it has 0, 3 \.\.\. 10"):
         record.state(4, SEARCH)
     with pytest.raises(RecordError, match="no generation 11; it has 0"):
@@ -210,8 +212,8 @@ def test_a_list_of_runs_or_a_file_in_place_of_a_run_is_told(whole):
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):
     assert [r.seed for r in records(whole)] == [7]
-    brns.run(HOST, 1, out=tmp_path / "many", seeds=[7, 2])
-    assert [r.seed for r in records(tmp_path / "many")] == [2, 7]
+    brns.run(HOST, 1, out=tmp_path / "many", seeds=[2000, 10000])  # seed10000 is first by name
+    assert [r.seed for r in records(tmp_path / "many")] == [2000, 10000]
     with pytest.raises(RecordError, match=r"is not a run and holds none"):
         records(whole / "generations")
     with pytest.raises(RecordError, match=r"is not a run: it has no run.json"):

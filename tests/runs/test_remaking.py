@@ -76,8 +76,10 @@ def test_own_code_that_was_edited_is_named(born):
     with pytest.raises(RecordError, match="varies otherwise"):
         record.column(GENOTYPE)
     record.metadata.edits[0].before["test_remaking.Rounded.__call__"] = ""
+    later = metadata.Edit(after=12, before=dict(record.metadata.sources))
+    record.metadata.edits.append(later)
     with pytest.raises(RecordError, match=r"your own code was edited since: test_remaking.Rounded"):
-        record.column(GENOTYPE)
+        record.column(GENOTYPE, [12])  # the last before the edit
 
 
 @pytest.mark.parametrize("genes", [1, 3, 300])
@@ -135,9 +137,13 @@ def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, tmp
 
 
 def move_elsewhere(run, version):
-    """Say in run.json that another version of JAX computed what there is."""
+    """Say in run.json that other versions computed what there is, on other cores, which compute
+    the same."""
     facts = json.loads((run / "run.json").read_text())
-    facts["sessions"][-1]["provenance"]["versions"]["jax"] = version
+    provenance = facts["sessions"][-1]["provenance"]
+    provenance |= {"commit": "other", "command": "other"}
+    provenance["machine"]["cores"] += 1
+    provenance["versions"]["jax"] = version
     rewrite(run, facts)
 
 
@@ -147,7 +153,8 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
     move_elsewhere(run, "0.1")
     record = Record(run, HOST)
     assert record.made_elsewhere
-    brns.resume(record, 5, search=HOST)  # the same bits here: there is nothing to say
+    (resumed,) = brns.resume(record, 5, search=HOST)  # the same bits here: there is nothing to say
+    assert not resumed.made_elsewhere
     move_elsewhere(run, "0.2")
     rounded, cannot = "are made again up to rounding", "cannot be made again here"
     for number, how, version in ((5, rounded, "0.2"), (5, cannot, "0.2"), (4, cannot, "0.1")):
@@ -156,7 +163,8 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
         arrays["digest"] = np.zeros(8, np.uint8)
         arrays["fingerprint"] = arrays["fingerprint"] + (how == cannot)
         record.write("generations", number, arrays)
-        message = f"{how}.*{number}.*versions.jax was '{version}'"
+        where = f"where commit was 'other' and is [^;]*; versions.jax was '{version}'"
+        message = f"{how}.*{number}.*{where}"
         with pytest.warns(UserWarning, match=message):
             remaking.warn_unless_exact(record)
         if how == rounded:

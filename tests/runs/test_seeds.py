@@ -203,8 +203,8 @@ def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
     expected = {name: file for name, file in bits(whole).items() if "seed0001" not in name}
     assert bits(part) == expected
     (tmp_path / "away").rename(gone)
-    for path in (part, gone, part / "seed0000"):
-        with pytest.raises(RecordError, match=r"holds seeds .*brns fork .* --at \d --out FOLDER"):
+    for path, odd in ((part, gone), (gone, gone), (part / "seed0000", part / "seed0000")):
+        with pytest.raises(RecordError, match=rf"holds seeds .*brns fork {odd} --at \d --out FOLD"):
             resume(path, 5, search=HOST)
     fork(gone, 2, HOST, out=tmp_path / "alone", generations=3)
     (record,) = resume(tmp_path / "alone", search=HOST)
@@ -221,6 +221,10 @@ def test_a_batch_has_each_seed_once_and_a_state_of_each(tmp_path):
     with pytest.raises(
         RecordError, match="in seed0002: move them elsewhere, and the other seeds go on"
     ):
+        resume(tmp_path / "run", 5, search=HOST)
+    for states in (tmp_path / "run").glob("*/states"):
+        shutil.rmtree(states)
+    with pytest.raises(RecordError, match="in seed0000, seed0001, seed0002: start anew"):
         resume(tmp_path / "run", 5, search=HOST)
 
 

@@ -1,5 +1,6 @@
 """What evaluations change, such as a counter or a cache, is no edit of a user's own code."""
 
+import contextlib
 from functools import partial
 
 import pytest
@@ -177,9 +178,16 @@ class Late(Lazy):
         return brns.Evaluation(genotypes[:, :2])
 
 
-def test_an_attribute_that_evaluations_change_late_is_no_setting(tmp_path):
+@pytest.mark.parametrize("stops", [False, True])
+def test_an_attribute_that_evaluations_change_late_is_no_setting(stops, tmp_path):
+    def until(saved):
+        if stops and saved.number == 1:
+            raise KeyboardInterrupt
+        return False
+
     late = make(Late())
-    brns.run(late, 2, out=tmp_path / "run")
+    with contextlib.suppress(KeyboardInterrupt):
+        brns.run(late, 2, out=tmp_path / "run", until=until)
     (record,) = brns.resume(tmp_path / "run", 3, search=late)
     assert record.last_generation == 3
 
