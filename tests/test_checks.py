@@ -63,6 +63,12 @@ COUNT = iter(range(100))
 KEY = jax.random.key(0)
 
 
+def alternate(descriptor, genotypes):
+    """The fourth is in one corner of the box, then in the other."""
+    descriptor[3] = 600.0 * (next(COUNT) % 2)
+    return descriptor
+
+
 OTHERS = r"row i of Altered\.evaluate"
 TASKS = [
     (moved(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), OTHERS),  # of the row before
@@ -70,6 +76,7 @@ TASKS = [
     (moved(lambda d, g: d * len(d) / 20), OTHERS),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness - g[:, 0].min())), OTHERS),
     (altered(lambda e, g, key: e._replace(solved=np.arange(len(g)) == 3)), OTHERS),
+    (altered(lambda e, g, key: e._replace(failed=np.arange(len(g)) == 3)), OTHERS),
     (altered(lambda e, g, k: e, behavior_space=(0, 1)), r"Box; got \(0, 1\)"),
     (altered(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"shape \(8,\).*got \(3,\)"),
@@ -78,7 +85,15 @@ TASKS = [
         altered(lambda e, g, k: e._replace(descriptor=e.descriptor + np.array([0, 700]))),
         "8 of 8 .* outside .* in dimension 2 of 2, from 0 to 600",
     ),
+    (
+        altered(
+            lambda e, g, k: e._replace(descriptor=e.descriptor - np.array([0, 700])),
+            behavior_space=Box([-9.0, 0.0], [900.0, 600.0]),
+        ),
+        r"8 of 8 .* outside .* one with -\d+\.\d+ in dimension 2 of 2, from 0 to 600",
+    ),
     (altered(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "result.* 8 of 8"),
+    (moved(alternate), "1 of 8 genotypes .* up to 1 of the box away and 0 in fitness"),
     (Untraceable(), "evaluate is not JAX code"),
     (Baked(), "must give compiled"),
 ]

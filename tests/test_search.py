@@ -19,6 +19,8 @@ from searches import search as make
 from small_tasks import HostIdentity, Identity, altered
 
 import brns
+from brns.checks.generations import check_ids_and_lineage
+from brns.core import Population
 from brns.core.population import concatenate_populations, make_initial_generation, take_rows
 from brns.runs.seeds import stack_trees
 from brns.search import derive_keys
@@ -267,8 +269,12 @@ ALL = jnp.arange(6)
         (0 * ALL, {}, "one twice"),
         (ALL, {"parent": jnp.zeros(5, int)}, r"needs all 6 offspring .* got \(5,\) \(parent\)"),
         (ALL, {"parent": jnp.zeros(6)}, "whose parent is of integers; got float32"),
-        (ALL, {"parent": jnp.full(6, 999)}, "of this very state; a parent of theirs does not live"),
-        (ALL, {"mate": jnp.full(6, 999)}, "a second parent of the offspring does not live in"),
+        (
+            ALL,
+            {"parent": ALL.at[3].set(999)},
+            "of this very state; a parent of theirs does not live",
+        ),
+        (ALL, {"mate": ALL.at[3].set(999)}, "a second parent of the offspring does not live in"),
     ],
 )
 def test_tell_takes_what_ask_gave_of_this_state(run, rows, changes, message):
@@ -336,6 +342,9 @@ def test_a_state_of_a_search_with_more_offspring_is_refused(run):
     other = search(HostIdentity(), offspring_size=2)
     with pytest.raises(ValueError, match=r"offspring must have new ids.* another offspring_size"):
         other.step(run[0][3], KEY)
+    parents, born = (Population.from_descriptors(np.zeros((2, 2)), first=first) for first in (7, 8))
+    with pytest.raises(ValueError, match="from 9 on; got 8"):
+        check_ids_and_lineage(make_initial_generation(born)._replace(parents=parents))
 
 
 def test_a_fork_of_the_process_that_made_a_search_is_told_to_spawn(tmp_path):

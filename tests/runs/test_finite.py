@@ -1,5 +1,6 @@
 """Whatever is not a number ends a run, is named, and leaves whole generations behind."""
 
+import contextlib
 from dataclasses import replace
 
 import equinox as eqx
@@ -62,6 +63,10 @@ def test_every_column_must_be_numbers(column, source):
         wrong = facts._replace(**{who: SOUND._replace(**{column: values})})
         with pytest.raises(ValueError, match=rf"{source} gave a {column} .* 1 of 4 .*22\)"):
             check_not_all_failed_and_finite(3, wrong)
+    failed = SOUND._replace(**{column: values}, failed=np.arange(4) == 2)
+    refused = pytest.raises(ValueError, match="gave a genotype")
+    with refused if column == "genotype" else contextlib.nullcontext():
+        check_not_all_failed_and_finite(3, facts._replace(offspring=failed))
 
 
 def test_a_state_may_be_infinite_but_holds_no_nan():
