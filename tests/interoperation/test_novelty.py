@@ -27,10 +27,18 @@ COUNTS = brns.VisitCounts(grids=8)
 BATCHES = np.random.default_rng(0).uniform(-1, 1, (4, 13, 2))
 
 
-def test_it_says_what_the_pure_functions_say():
-    novelty, key = Novelty(COUNTS, SPACE, seed=3), jax.random.key(3)
-    score, update = eqx.filter_jit(COUNTS.score), eqx.filter_jit(COUNTS.update)
-    state = eqx.filter_jit(COUNTS.init)(SPACE, jax.random.fold_in(key, 0))
+class Drawn(Distance):
+    """The distance to the mean of the last batch, with what is drawn for that."""
+
+    def update(self, state, generation, key):
+        return super().update(state, generation, key) + jax.random.uniform(key, state.shape)
+
+
+@pytest.mark.parametrize("estimator", [COUNTS, Drawn()])
+def test_it_says_what_the_pure_functions_say(estimator):
+    novelty, key = Novelty(estimator, SPACE, seed=3), jax.random.key(3)
+    score, update = eqx.filter_jit(estimator.score), eqx.filter_jit(estimator.update)
+    state = eqx.filter_jit(estimator.init)(SPACE, jax.random.fold_in(key, 0))
     for number, behaviors in enumerate(BATCHES, 1):
         batch = Generation.from_descriptors(behaviors, number)
         descriptors, nobody = batch.offspring.descriptor, batch.parents
@@ -39,7 +47,7 @@ def test_it_says_what_the_pure_functions_say():
         assert_array_equal(scores, score(state, descriptors, nobody))
         among = novelty.score(behaviors, population=behaviors)
         assert_array_equal(among, score(state, descriptors, batch.offspring))
-        assert (among < scores).any()
+        assert (among < scores).any() == (estimator is COUNTS)
         novelty.learn(behaviors, scores)
         state = update(state, batch, jax.random.fold_in(key, number))
     assert repr(novelty).endswith("seed=3, 52 behaviors of 2 dimensions in 4 batches)")
@@ -185,8 +193,9 @@ def test_what_are_no_descriptors_and_no_novelty_is_refused():
             novelty.score(wrong)
     for right in (np.array(halves, float), np.array(list(column), float)):
         assert novelty.score(right) == novelty.score([[0.5, 0]])
-    with pytest.raises(ValueError, match="1 finite numbers"):
-        novelty.learn([[0.0, 0.0]], novelty=[1.0, 2.0])
+    for wrong in ([1.0, 2.0], [np.nan]):
+        with pytest.raises(ValueError, match="1 finite numbers"):
+            novelty.learn([[0.0, 0.0]], novelty=wrong)
     with pytest.raises(ValueError, match="PopulationKNN remembers nothing: give the population"):
         Novelty(brns.PopulationKNN(k=1), SPACE).score([[0.0, 0.0]])
     with pytest.raises(ValueError, match=r"within 1e\+12 widths of the space; got 1 rows .* row 1"):

@@ -35,7 +35,10 @@ def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
     assert_allclose(found, theirs.compute_novelty(new), rtol=1e-5)
 
 
-@pytest.mark.parametrize("estimator", [brns.ArchiveKNN(k=2), brns.VisitCounts(grids=8)])
+MOST_NOVEL = brns.ArchiveKNN(k=2, entry="most_novel")  # which learns with their novelty alone
+
+
+@pytest.mark.parametrize("estimator", [brns.ArchiveKNN(k=2), MOST_NOVEL, brns.VisitCounts(grids=8)])
 def test_a_crowd_within_a_batch_is_less_novel(estimator):
     """Nothing was learned before, so that only the batch can tell."""
     archive = NoveltyArchive(estimator, SPACE, solution_dim=1)
@@ -60,6 +63,19 @@ def test_pyribs_schedulers_and_emitters_take_it():
     assert archive.novelty.learned == 40
     assert emitters[0].restarts > 0  # from a solution that it was given
     assert result.stats.num_elites > 2
+
+
+def test_solutions_are_drawn_from_the_last_batch_by_the_seed():
+    draws = []
+    for _ in range(2):
+        archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=1, seed=3)
+        for solutions in ([[1.0]], [[2.0], [3.0]], np.zeros((0, 1))):
+            archive.add(solutions, None, np.ones((len(solutions), 2)))
+        draws.append(archive.sample_elites(30)["solution"])
+    assert draws[0].shape == (30, 1)
+    assert {*draws[0].ravel()} == {2, 3}
+    assert_array_equal(*draws)
+    assert archive.novelty.seed == 3
 
 
 @pytest.fixture(scope="module")
