@@ -47,6 +47,16 @@ def test_a_robot_of_its_size_can_go_into_every_room(side, doors):
     assert np.bincount(pieces.ravel())[1:].tolist() == [3 * 14] * doors
 
 
+def test_a_door_may_be_anywhere_in_its_wall():
+    """Of many maps nothing is always wall but the border and where walls meet."""
+    always = np.all([generate_rooms_map(seed, 7) for seed in range(300)], axis=0)
+    wall = np.add.outer([0, 28, 56, 84, 113, 141, 169, 197], range(3)).ravel()
+    expected = np.zeros((200, 200), bool)
+    expected[np.ix_(wall, wall)] = True
+    expected[wall[[0, 1, 2, -3, -2, -1]]] = expected[:, wall[[0, 1, 2, -3, -2, -1]]] = True
+    assert_array_equal(always, expected)
+
+
 def test_the_path_is_the_mazes_trajectory():
     hall = np.ones((40, 40), bool)
     hall[1:-1, 1:-1] = False
