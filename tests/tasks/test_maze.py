@@ -130,6 +130,12 @@ def test_agrees_with_the_literal_rules_step_by_step(make, literal):
     assert (np.abs(seen - observations) < 1e-3).all(axis=1).mean() >= 0.998
 
 
+def test_cosine_and_sine_are_those_of_numpy_up_to_rounding():
+    angles = np.linspace(-math.pi, math.pi, 10_001, dtype=np.float32)
+    exact = np.cos(angles.astype(float)), np.sin(angles.astype(float))
+    assert_allclose(module._cos_sin(jnp.asarray(angles)), exact, atol=8e-7)
+
+
 def one_step(maze: DeceptiveMaze, pose, action):
     pose, observation = maze.step(jnp.array([pose], jnp.float32), jnp.array([action], jnp.float32))
     return np.asarray(pose)[0], np.asarray(observation)[0]
