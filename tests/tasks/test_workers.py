@@ -269,6 +269,16 @@ def test_a_worker_keeps_a_task_so_that_chunks_come_without_it(shared, monkeypatc
     assert sum(size < 10_000 for size in sizes) >= 3 * 7
 
 
+def test_a_worker_keeps_the_tasks_that_were_used_last(monkeypatch):
+    monkeypatch.setattr(worker, "_tasks", {})
+    monkeypatch.setattr(worker, "HELD", 2)
+    packed = [Chunked(task)._pickle_task() for task in (HostIdentity(), Windy(), Modes())]
+    key = np.asarray(jax.random.key_data(KEY)), "threefry2x32"
+    for number in (0, 1, 0, 2):
+        worker.evaluate_and_time_packed("a chunk", packed[number], np.asarray(GENOTYPES), key)
+    assert [*worker._tasks] == [packed[0].digest, packed[2].digest]
+
+
 class Weighty(HostIdentity):
     weight: np.ndarray = None
 
