@@ -302,6 +302,7 @@ REBUILT = [
     ({"a", "b"}, {"a", "c"}),
     (frozenset({(1, 2)}), frozenset({(1, 3)})),
     ({1: (Ground.FLAT,)}, {1: (Ground.STEEP,)}),
+    ([Ground.FLAT], [Ground.STEEP]),
 ]
 KEPT = [
     (bytes(100), bytes(101)),
@@ -319,6 +320,7 @@ PAIRS = [
     (np.zeros(100), np.zeros(100, int)),
     (float("nan"), 1.0),
     (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
+    (np.array([Config()] * 65), np.array([Config(2.0)] * 65)),
     (np.zeros(3), np.zeros(3, np.float32)),
     (np.zeros((0, 2)), np.zeros((0, 3))),
     (jax.random.key(0, impl="rbg"), jax.random.key(0, impl="unsafe_rbg")),
@@ -390,6 +392,11 @@ def test_a_generator_of_random_numbers_or_others_is_no_setting(kind, draw):
     for value in (draw(0), {"draws": [draw(0)]}):
         with pytest.raises(SettingsError, match=message):
             check_recordable(kind(value), "task")
+
+
+def test_of_what_is_ignored_no_part_is_a_difference():
+    before, after = ({"log": {"size": number}, "logs": number} for number in (1, 2))
+    assert find_differences(before, after, ["log"]) == {"logs": (1, 2)}
 
 
 def test_of_two_long_lists_the_change_tells_the_end():

@@ -4,11 +4,12 @@ import multiprocessing
 import threading
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
+import jax
 import numpy as np
 import pytest
 from chunks import EXPECTED, GENOTYPES, KEY, Slow, alone
 from files import same
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from small_tasks import Counting, Faulty, Fragile, HostIdentity, Identity, Windy, altered
 
 import brns
@@ -36,6 +37,9 @@ def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
     for chunk in (1, 7, 100):
         task = Chunked(Windy(), chunk=chunk)
         assert same(task.evaluate(GENOTYPES, KEY), expected)
+    key = jax.random.key(0, impl="rbg")
+    wind = Windy().evaluate(GENOTYPES, key).descriptor
+    assert_array_equal(Chunked(Windy()).evaluate(GENOTYPES, key).descriptor, wind)
     whole = Counting()
     Chunked(whole, chunk=None).evaluate(GENOTYPES, KEY)
     assert whole.calls == 1
