@@ -163,6 +163,7 @@ FAULTS = [
     ("score", lambda _, s, d, p: jnp.asarray(np.asarray(d))[:, 0], "must be JAX code"),
     ("score", lambda _, s, d, p: jnp.arange(len(d)) * 1.0, "must permute"),
     ("score", lambda _, s, d, p: distance(d, s) / distance(d, s).max(), "asked about"),
+    ("score", lambda _, s, d, p: distance(d, s) * (1 + 1e-4 * len(d)), "asked about"),
     ("score", lambda _, s, d, p: jnp.log(distance(d, s) - 10), "not finite in generation 1"),
     ("score", lambda _, s, d, p: distance(d, s)[1:], r"\(32,\); .* gave \(31,\)"),
     ("score", lambda _, s, d, p: 1j * distance(d, s), r"Faulty.* real numbers; got complex"),
@@ -276,6 +277,8 @@ MUTATIONS = [
     (brns.UniformResampling, r"must be made: write UniformResampling"),
     (lambda key, genotypes, box: 1j * genotypes, "mutate .* real numbers; got complex"),
     (lambda key, genotypes, box: list(genotypes), "must give one array of JAX; .* gave a list"),
+    (lambda key, genes, box: genes[: 4 * (len(genes) // 2)], r"\(1, 5\); .* gave \(0, 5\)"),
+    (lambda key, genes, box: jnp.where(genes < box.high, genes, 2), "= 2 in row 1, whose"),
 ]
 
 
@@ -297,6 +300,7 @@ def beyond_all(genotypes):
 
 SECOND = [
     (beyond_all, "recombine must .* rows from 0 to 7, or"),
+    (lambda genes: (genes, jnp.full(len(genes), -2)), "recombine must .* rows from 0 to 7, or"),
     (lambda genes: (genes, jnp.zeros(len(genes))), "rows as an array of integers; .* float32"),
     (lambda genes: genes, "the mutants and the rows of .*; Recombines gave"),
     (lambda genes: (genes, jnp.zeros(1, int)), r"recombine must .* shape \(8,\)"),
@@ -324,6 +328,9 @@ def selects_on_the_host(population, size):
 SELECTIONS = [
     (lambda everybody, size: jnp.arange(size) // 2, r"4 individuals .* twice \(ids 1000, "),
     (beyond, "rows from 0 to 15 of a population of 16; beyond gave 16"),
+    (before, "rows from 0 to 15 of a population of 16; before gave -1"),
+    (lambda everybody, size: jnp.arange(size) + 99 * everybody.novelty.any(), "gave 99"),
+    (lambda everybody, size: jnp.arange(size) + 99 * ~everybody.novelty.any(), "gave 99"),
     (lambda everybody, size: jnp.arange(size) * 1.0, "integers; <lambda> gave float32"),
     (lambda everybody, size: list(range(size)), "integers; <lambda> gave list"),
     (lambda everybody, size: everybody.id[:size], "rows from 0 to 15 .* gave 1000"),
@@ -360,6 +367,7 @@ def test_a_setting_that_evaluations_change_is_told():
 def test_our_operators_keep_their_contracts():
     check_selection(brns.Elitist())
     check_mutation(brns.GaussianMutation(), FIVE)
+    check_mutation(Recombines(lambda genes: (genes, jnp.full(len(genes), -1))), FIVE)
     check_founders(brns.UniformFounders(), FIVE)
 
 
