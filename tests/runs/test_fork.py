@@ -19,7 +19,7 @@ from brns.runs.metadata import describe_fork
 def whole(tmp_path_factory):
     """A run of 12 generations with a state every 2, and a batch of two seeds."""
     folder = tmp_path_factory.mktemp("run")
-    brns.run(HOST, 12, out=folder / "one", seed=5, checkpoint_every=2)
+    brns.run(HOST, 12, out=folder / "one", seed=5, checkpoint_every=2, name="mine")
     batch = replace(HOST, task=Identity())
     brns.run(batch, 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
     return folder
@@ -33,6 +33,7 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
         assert (copy.last_generation, copy.generations_with_states) == (at, [at])
         (record,) = brns.resume(copy, search=HOST)
         assert record.metadata.id != brns.Record(source).metadata.id
+        assert record.metadata.estimator == "mine"
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(source).items()
         told = f"Forked from {source} after generation {at}: nothing changed."
