@@ -128,6 +128,8 @@ DEEPER = HostIdentity(behavior_space=brns.Box([0.0] * 3, [600.0] * 3))
         (6, replace(HOST, task=NARROWER), "8 of 8 who live in generation 6 of .* are; give"),
         (6, replace(HOST, estimator=brns.ArchiveKNN(k=2)), "does not fit these settings"),
         (6, replace(HOST, population_size=9), "population_size: .* has 8; got 9"),
+        (6, replace(HOST, offspring_size=7), "offspring_size: .* has 6; got 7"),
+        (6, replace(HOST, founders=brns.GivenFounders([[0.0] * 5] * 8)), "cannot change founders"),
     ],
 )
 def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(

@@ -152,11 +152,15 @@ def test_a_frame_and_progress_hold_one_row_a_generation(whole):
     assert frame["evaluations"].tolist() == [8 + 6 * g for g in range(11)]
     assert frame["solutions"].iloc[-1] == len(record.solutions().id)
     novelty = record.column("survivors.novelty")
+    fitness = record.column("survivors.fitness")
     age = np.arange(11)[:, None] - record.column("survivors.born")
     for name, expected in {
         "novelty_mean": novelty.mean(axis=1),
         "novelty_max": novelty.max(axis=1),
+        "fitness_mean": fitness.mean(axis=1),
+        "fitness_max": fitness.max(axis=1),
         "age_mean": age.mean(axis=1),
+        "survivors_new": (age == 0).sum(axis=1),
         "coverage_evaluated": coverage.coverage_of_record(record, (6, 6), "evaluated"),
         "coverage_survivors": coverage.coverage_of_record(record, (6, 6), "survivors"),
     }.items():

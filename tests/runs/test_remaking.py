@@ -172,6 +172,8 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
                 assert record.column(GENOTYPE, [5, 5]).any()
             assert len(said) == 1
     with pytest.warns(UserWarning, match=message):
+        brns.fork(record, 5, HOST, out=tmp_path / "fork", generations=6)
+    with pytest.warns(UserWarning, match=message):
         brns.resume(record, 6, search=HOST)
 
 
