@@ -134,4 +134,5 @@ def test_a_project_may_forbid_promotion_in_its_own_code(name, value):
         assert novelty.score([[0.5, 0.5]]) == 0.25  # three visits in every grid
         after, _ = search.step(search.init(KEY), KEY)
         brns.check_task(brns.PlanarArm())  # whose code promotes ranks
+        brns.check_mutation(brns.PolynomialMutation(), brns.Box([0.0, 0.0], [1.0, 1.0]))
     assert after.estimator.seen == 12

@@ -17,6 +17,7 @@ from brns.checks.parts import check_part, explain_compile_errors, require_intege
 from brns.core import Box, Founders, Mutation, Population, Recombination, Selection
 from brns.core.evaluation import check_shape, name_function_or_class
 from brns.core.population import take_rows
+from brns.jit import deterministic_jit
 from brns.settings.edits import discard_compiled_if_edited
 from brns.settings.sources import UserCode
 
@@ -128,7 +129,7 @@ def _check_part_and_box(name: str, part: Any, contract: type, box: Box | None = 
 def _call_compiled(name: str, operator: Any, *arguments: Any) -> Any:
     """What an operator gives, compiled as the search compiles it."""
     with explain_compile_errors(name, operator):
-        return eqx.filter_jit(operator)(*arguments)
+        return deterministic_jit(operator)(*arguments)
 
 
 def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:

@@ -109,7 +109,7 @@ def name_method_in_errors(method: str, world: World) -> Generator[None, None, No
         raise
 
 
-def evaluate_behaviors(
+def collect_evaluated_behaviors(
     search: NoveltySearch, world: World, seed: int, peer: Peer | None = None
 ) -> Float[np.ndarray, "n d"]:
     """All behaviors that a method evaluates in a world with a seed, but for those who failed."""

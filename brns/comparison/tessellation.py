@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.comparison.batches import lock_folder
-from brns.comparison.measure import evaluate_behaviors, name_method_in_errors
+from brns.comparison.measure import collect_evaluated_behaviors, name_method_in_errors
 from brns.comparison.peers import Peer
 from brns.comparison.worlds import Tessellation, World
 from brns.metrics.tessellation import SHARE, make_tessellation
@@ -84,7 +84,7 @@ def _place_centres(
         code = read_sources(search, peer)
         discard_compiled_if_edited(code)
         with name_method_in_errors(name, world):
-            points.append(evaluate_behaviors(search, world, UNCOUNTED, peer))
+            points.append(collect_evaluated_behaviors(search, world, UNCOUNTED, peer))
         ignore_side_effects(code.texts, read_sources(search, peer))
         jax.clear_caches()  # as after each method that is compared
     return make_tessellation(np.concatenate(points) / width, progress=progress).astype(np.float32)

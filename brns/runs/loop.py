@@ -180,7 +180,7 @@ def _prepare_to_begin_or_reopen(
     """Where runs are, and what begins or resumes them; arguments are checked and bound now."""
     numbers = paths.resolve_seeds(seed, seeds)
     path = paths.make_temporary_folder() if out is None else paths.resolve_output_folder(out)
-    metadata.check_search(search)
+    metadata.check_recordable_search(search)
     for what, value, choices in [("exist", exist, Exist), ("genotypes", genotypes, Keep)]:
         if value not in get_args(choices):
             raise ValueError(f"{what} must be {' or '.join(get_args(choices))}; got {value!r}")

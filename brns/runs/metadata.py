@@ -45,7 +45,7 @@ Status = Literal["running", "finished", "saturated", "stopped", "interrupted", "
 """how the work on a run ended, or that it has not"""
 
 
-def check_search(search: Any) -> None:
+def check_recordable_search(search: Any) -> None:
     """Refuse a task, or anything else, in place of a search, and a part that is a tuple."""
     if not isinstance(search, NoveltySearch):
         raise ValueError(
@@ -145,7 +145,7 @@ class Metadata(Facts):
 
     def find_different_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """As `Record.find_different_settings`."""
-        check_search(search)
+        check_recordable_search(search)
         before, here = self.experiment, part_to_json(search)
         if before != here:
             before = follow_moved_paths(before, here, read_sources(search).folders)

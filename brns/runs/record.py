@@ -264,7 +264,7 @@ class Record:
             RecordError: where the generation has no state on disk.
         """
         search = search or self.search
-        metadata.check_search(search)
+        metadata.check_recordable_search(search)
         if number not in self.generations_with_states:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has "

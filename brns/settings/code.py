@@ -50,7 +50,7 @@ def is_library_file(file: str) -> bool:
     return file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED)
 
 
-def get_module_prefix(module: Mapping[str, Any]) -> str:
+def format_module_name_with_dot(module: Mapping[str, Any]) -> str:
     """`own.` of a file own.py, `package.own.` of one in a package; empty of a notebook's."""
     if "In" in module or not (file := module.get("__file__")):
         return ""
@@ -66,7 +66,7 @@ def get_qualified_name(thing: Any) -> str:
         module = thing.__globals__
     else:
         module = getattr(sys.modules.get(thing.__module__), "__dict__", {})
-    return get_module_prefix(module) + thing.__qualname__
+    return format_module_name_with_dot(module) + thing.__qualname__
 
 
 def format_source_with_digest(function: types.FunctionType) -> str:

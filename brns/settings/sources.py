@@ -25,8 +25,8 @@ from brns.settings.code import (
     find_variables,
     find_words,
     format_digest,
+    format_module_name_with_dot,
     format_source_with_digest,
-    get_module_prefix,
     get_qualified_name,
     is_user_code,
 )
@@ -226,7 +226,7 @@ class UserCode:
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             with contextlib.suppress(ValueError):  # of an empty one
                 self._add(cell.cell_contents, f"{name}.{free}")
-        names, prefix = find_names(code), get_module_prefix(module)
+        names, prefix = find_names(code), format_module_name_with_dot(module)
         self._state |= {prefix + each for each in names.assigned}
         self._words |= names.words
         self._add_words(names.words, module)
@@ -262,7 +262,7 @@ class UserCode:
             elif isinstance(value, types.ModuleType):
                 if (id(value), id(words)) not in self._seen:
                     self._seen[id(value), id(words)] = words
-                    self._add_names(inner, words, words, get_module_prefix(inner))
+                    self._add_names(inner, words, words, format_module_name_with_dot(inner))
             elif isinstance(value, dict) and not inner.keys().isdisjoint(words):
                 chosen = {key: inner[key] for key in sorted(inner.keys() & words)}
                 self.texts[path] = f"{path} has {', '.join(chosen)}\n"
@@ -292,7 +292,7 @@ class UserCode:
                 words = find_words(line)
                 self._add_words(words, module)
                 names = find_variables(line, ast.Load) - {name}
-                self._add_names(module, names, words, get_module_prefix(module))
+                self._add_names(module, names, words, format_module_name_with_dot(module))
 
     def _add_words(self, words: Collection[str], module: Mapping[str, Any]) -> None:
         """Add the data files, and what is registered with Gymnasium, that words of code name."""
