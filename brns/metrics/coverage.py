@@ -156,8 +156,8 @@ def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]
     grid_shape = choose_grid_shape_or_none(space) if shape is None else shape
     if grid_shape is None:
         raise ValueError(
-            f"a behavior space of {space.dimension} dimensions has no cells of its own, and no "
-            "figures of them; brns.metrics.coverage.coverage_of_record(record, shape=...) counts "
-            "in a grid that you choose, brns.metrics.tessellation in cells among behaviors"
+            f"a behavior space of {space.dimension} dimensions has no cells of its own: say how "
+            "many a grid has in each dimension, for coverage by shape= (on the command line "
+            "--cells), or count cells among behaviors, by brns.metrics.tessellation"
         )
     return grid_shape
