@@ -134,10 +134,8 @@ class ActiveRun:
         """Remove states that the stride does not keep, but for the newest and a fork's first."""
         if self.record.checkpoint_every == 1:
             return  # it keeps all
-        origin = self.record.metadata.forked
-        kept = {self.stored, origin.generation if origin else 0}
         for number in self.record.generations_with_states:
-            if number not in kept and number % self.record.checkpoint_every:
+            if number != self.stored and not self.record.has_lasting_state(number):
                 self.record.store.remove("states", number)
 
     def end_session(

@@ -131,8 +131,16 @@ class Record:
 
     @property
     def generations_with_states(self) -> list[int]:
-        """The generations whose state is on disk."""
-        return self._leave_out_later(self.store.list_generations("states"))
+        """The generations whose state is on disk; of a run in progress, those whose state stays."""
+        numbers = self._leave_out_later(self.store.list_generations("states"))
+        in_progress = self.last_to_read is not None
+        return [number for number in numbers if not in_progress or self.has_lasting_state(number)]
+
+    def has_lasting_state(self, number: int) -> bool:
+        """Whether a generation's state stays when there is a newer one."""
+        origin = self.metadata.forked
+        first = origin.generation if origin else 0
+        return number == first or number % self.checkpoint_every == 0
 
     def _leave_out_later(self, numbers: list[int]) -> list[int]:
         last = self.last_to_read
