@@ -62,6 +62,11 @@ def test_what_is_no_box_is_refused(low, high):
     assert len(f"{refused.value}") < 300
 
 
+def test_a_box_without_bounds_such_as_an_environments_is_told_to_choose_some():
+    with pytest.raises(ValueError, match=r"got -inf and inf in dimension 2 of 2; choose finite"):
+        Box([-4.8, -np.inf], [4.8, np.inf])
+
+
 def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
     parents = Population.from_descriptors([[0, 1], [2, 3]])
     offspring = Population.from_descriptors([[4, 5], [6, 7], [8, 9]], born=1, first=5)

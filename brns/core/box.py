@@ -49,11 +49,15 @@ class Box(eqx.Module):
         sound = (furthest <= WIDEST) & (width >= 1 / WIDEST) & (width >= NEAREST * furthest)
         if not sound.all():
             i = np.argmin(sound)
+            advice = (
+                "give genes and behaviors in another unit, or their distance from a value nearby"
+            )
+            if not np.isfinite(furthest).all():
+                advice = "choose finite bounds, about as wide as the values that occur"
             raise ValueError(
                 f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g}, and "
                 f"{NEAREST:g} of the bounds, apart in float32; got {np.ravel(below)[i]} and "
-                f"{np.ravel(above)[i]} in dimension {i + 1} of {low.size}; give genes and "
-                "behaviors in another unit, or their distance from a value nearby"
+                f"{np.ravel(above)[i]} in dimension {i + 1} of {low.size}; {advice}"
             )
         self.low, self.high = jax.device_put((low, high))  # for which nothing is compiled
 
