@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.checks.generations import check_structure, warn_if_many_outside
@@ -223,6 +224,11 @@ class Novelty:
 
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_not_forked("a brns.Novelty")
+        if isinstance(behaviors, Tracer):
+            raise ValueError(
+                f"brns.Novelty needs {name} of numbers, outside jax.jit and jax.vmap: within them "
+                "use the estimator's own init, score and update"
+            )
         numbers = as_array_and_check_real(name, behaviors, "brns.Novelty needs")
         rows = np.asarray(cast_to_float32(numbers))
         if rows.shape == (0,):

@@ -204,6 +204,13 @@ def test_what_are_no_descriptors_and_no_novelty_is_refused():
         novelty.score([[0.0, 0.0]], population=[[np.nan, 0.0]])
 
 
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap])
+def test_within_a_compiled_program_it_names_the_pure_functions(transform):
+    novelty = Novelty(ESTIMATOR, Box([0.0, 0.0], [1.0, 1.0]))
+    with pytest.raises(ValueError, match=r"outside jax\.jit and jax\.vmap.*init, score and update"):
+        transform(novelty.score)(np.zeros((3, 2)))
+
+
 def test_a_space_that_most_behaviors_lie_far_from_is_told():
     novelty = brns.Novelty(COUNTS, SPACE)
     rows = np.full((10, 2), 3.9)
