@@ -35,8 +35,8 @@ class NoveltyArchive(ArchiveBase):
         solution_dim: int | tuple[int, ...],
         seed: int = 0,
     ):
-        super().__init__(solution_dim=solution_dim, objective_dim=(), measure_dim=space.dimension)
         self.novelty = Novelty(estimator, space, seed)
+        super().__init__(solution_dim=solution_dim, objective_dim=(), measure_dim=space.dimension)
         self._last = None
         self._random = np.random.default_rng(seed)
 
@@ -67,12 +67,16 @@ class NoveltyArchive(ArchiveBase):
             `novelty` `(n,)`, and `status` `(n,)`, which is 2, "new", for all.
 
         Raises:
-            ValueError: where measures have another shape or are not finite.
+            ValueError: where measures have another shape or are not finite, or numbers of rows
+                differ.
         """
         objective = np.zeros(len(measures)) if objective is None else objective
         columns = {"solution": solution, "objective": objective, "measures": measures}
         batch = {name: np.array(values, np.float32) for name, values in columns.items()}
         measures = batch["measures"]
+        rows = {name: len(values) for name, values in batch.items()}
+        if len(set(rows.values())) > 1:
+            raise ValueError(f"solution, objective and measures need a row each; got {rows}")
         novelty = self.novelty.score(measures, population=measures)
         self.novelty.learn(measures, novelty)
         self._last = batch if len(measures) else self._last

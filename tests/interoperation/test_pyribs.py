@@ -1,5 +1,6 @@
 """Against pyribs' own archive and schedulers; and elites by hand."""
 
+import jaxtyping
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -76,6 +77,21 @@ def test_solutions_are_drawn_from_the_last_batch_by_the_seed():
     assert {*draws[0].ravel()} == {2, 3}
     assert_array_equal(*draws)
     assert archive.novelty.seed == 3
+
+
+def test_a_batch_of_unequal_rows_is_refused_before_it_is_learned():
+    """It would be drawn from later, row by row."""
+    archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=1)
+    with pytest.raises(ValueError, match=r"a row each; got .*'objective': 2, 'measures': 3"):
+        archive.add(np.zeros((3, 1)), np.zeros(2), np.ones((3, 2)))
+    assert archive.empty
+    assert archive.novelty.learned == 0
+
+
+def test_ranges_of_pyribs_in_place_of_a_box_are_refused(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as it is for users
+    with pytest.raises(ValueError, match=r"space must be a brns\.Box\(low, high\); got \["):
+        NoveltyArchive(brns.VisitCounts(), [(0, 10), (0, 10)], solution_dim=1)
 
 
 @pytest.fixture(scope="module")
