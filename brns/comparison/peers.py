@@ -185,6 +185,11 @@ def iterate_peer_offspring(
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space
     scheduler = peer(_make_peer_config(search, cells, founders.fitness, seed))
+    if not hasattr(scheduler, "result_archive"):
+        raise ValueError(
+            "a method among the estimators is an estimator, or a function that makes a pyribs "
+            f"Scheduler of a PeerConfig; {peer!r:.80} made {scheduler!r:.80}"
+        )
     low, width = np.asarray(box.low), np.asarray(box.high - box.low)
     solutions = (np.asarray(founders.genotype) - low) / width
     for archive in {scheduler.archive, scheduler.result_archive}:

@@ -212,3 +212,9 @@ def test_a_method_evaluates_as_many_as_the_others():
     world = make_world_of_task(HostIdentity(), 8, 2)
     with pytest.raises(ValueError, match=r"must ask for 72 solutions .* for 64"):
         run_method(search(HostIdentity()), world, [0], peer=wide)
+
+
+def test_a_function_that_makes_no_scheduler_is_named_with_what_it_made():
+    world = make_world_of_task(HostIdentity(), 8, 2)
+    with pytest.raises(ValueError, match=r"PeerConfig; .* made 3$"):
+        run_method(search(HostIdentity()), world, [0], peer=lambda config: 3)
