@@ -1,5 +1,6 @@
 """Cells that are cones: which of a few random directions a behavior lies most along."""
 
+import itertools
 from typing import NamedTuple
 
 import jax
@@ -51,15 +52,17 @@ def hash_projections_to_cones(
     """
 
     def find_cone(group: tuple[Array, ...]) -> UInt32[Array, " n"]:
-        # Direction by direction, so that the compiler makes one loop over behaviors of it.
-        furthest = jnp.zeros(along.shape[1], jnp.float32)
-        cone = jnp.zeros(along.shape[1], jnp.uint32)
+        # Direction by direction, so that the compiler makes one loop over behaviors of it. The
+        # furthest is found in rounds of pairs: compared one after another, JAX 0.12 would compile
+        # each anew for every later one, where there are several seeds.
+        rivals = []
         for number, (axis, shift, unit) in enumerate(zip(*group, strict=True)):
             place = (along[axis] + shift) * unit
-            further = jnp.abs(place) > furthest
-            cone = jnp.where(further, 2 * number + (place > 0).astype(jnp.uint32), cone)
-            furthest = jnp.where(further, jnp.abs(place), furthest)
-        return cone
+            rivals.append((jnp.abs(place), 2 * number + (place > 0).astype(jnp.uint32)))
+        while len(rivals) > 1:
+            pairs = zip(rivals[::2], rivals[1::2], strict=False)
+            rivals = [*itertools.starmap(_choose_further, pairs), *rivals[len(rivals) // 2 * 2 :]]
+        return rivals[0][1]
 
     units = unit[cones.axis]
     group = (cones.axis, spread * cones.shift / units, units)
@@ -67,3 +70,9 @@ def hash_projections_to_cones(
     group = jax.lax.optimization_barrier(group)
     cone = jax.lax.map(find_cone, group).reshape(*cones.multiplier.shape, along.shape[1])
     return jnp.sum(cone * cones.multiplier[:, :, None], axis=1, dtype=jnp.uint32)
+
+
+def _choose_further(first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, ...]:
+    """Of two distances and cones the further, or the first."""
+    further = second[0] > first[0]
+    return jnp.where(further, second[0], first[0]), jnp.where(further, second[1], first[1])
