@@ -10,7 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.checks.generations import check_structure, warn_if_many_outside
@@ -26,6 +25,7 @@ from brns.core.forks import check_not_forked
 from brns.core.novelty import init_state, score_novelty, update_estimator
 from brns.core.population import flatten_by_name, make_initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
+from brns.jit import is_traced
 from brns.runs.arrays import read_arrays, restore_tree, write_arrays
 from brns.runs.files import RecordError
 from brns.runs.paths import expand_home, resolve_seeds
@@ -224,7 +224,7 @@ class Novelty:
 
     def _as_rows(self, behaviors: Any, name: str = "descriptors") -> Float[np.ndarray, "n d"]:
         check_not_forked("a brns.Novelty")
-        if isinstance(behaviors, Tracer):
+        if is_traced(behaviors):
             raise ValueError(
                 f"brns.Novelty needs {name} of numbers, outside jax.jit and jax.vmap: within them "
                 "use the estimator's own init, score and update"
