@@ -20,6 +20,7 @@ from brns.search import NoveltySearch
 from brns.settings import edits
 from brns.settings.description import check_recordable, part_to_json
 from brns.settings.differences import find_differences, follow_moved_paths, format_diff, short_repr
+from brns.settings.parts import PLACES
 from brns.tasks.chunked import unwrap_task
 
 ALIKE = ("command", "machine.cores")
@@ -51,7 +52,7 @@ def check_recordable_search(search: Any) -> None:
         raise ValueError(
             f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
         )
-    for name in ("task", "estimator", "mutate", "select", "founders"):
+    for name in dict.fromkeys(PLACES.values()):
         if isinstance(part := getattr(search, name), tuple):
             raise ValueError(
                 f"a record needs the names of settings, and keeps none of a tuple: make the {name} "

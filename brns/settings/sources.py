@@ -70,11 +70,6 @@ class UserCode:
         """that functions use: attributes, and texts"""
         self._namespaces: dict[str, Namespace] = {}
         """by name, of which count what functions name"""
-        self._variables: dict[int, list[tuple[Mapping[str, Any], str]]] = {}
-        """id of an object to the user's modules that have it as a global, and its name there"""
-        for module in [vars(each) for each in list(sys.modules.values()) if is_user_code(each)]:
-            for variable, value in list(module.items()):
-                self._variables.setdefault(id(value), []).append((module, variable))
         for part in parts:
             self._add_registered_environment(get_attribute_safely(part, "spec"))
             self._add(part)
@@ -171,9 +166,17 @@ class UserCode:
             hidden = key.startswith("_") or (isinstance(recorded, dict) and key in recorded)
             self._add(value, "" if hidden else f"{prefix}.{key}")
             told = isinstance(value, types.ModuleType) or is_user_code(type(value))
-            if not (told or key.startswith("_")):
-                for module, variable in self._variables.get(id(value), ()):
-                    self._add_assignments(value, module, variable, f"{prefix}.{key}")
+            if not (told or key.startswith("_")) and id(value) in self._globals:
+                self._add_assignments(value, *self._globals[id(value)], f"{prefix}.{key}")
+
+    @functools.cached_property
+    def _globals(self) -> dict[int, tuple[Mapping[str, Any], str]]:
+        """id of an object to the first of the user's modules that has it, and its name there."""
+        variables = {}
+        for module in _list_user_namespaces():
+            for name, value in list(module.items()):
+                variables.setdefault(id(value), (module, name))
+        return variables
 
     def _add_callbacks(self, thing: Any, name: str) -> None:
         """Add the functions, the objects of a user's and Gymnasium's environments that another
@@ -282,8 +285,7 @@ class UserCode:
         if (path, id(value)) in self._seen:
             return
         self._seen[path, id(value)] = value
-        modules = [each for each in list(sys.modules.values()) if is_user_code(each)]
-        others = [vars(each) for each in modules if vars(each).get(name) is value]
+        others = [each for each in _list_user_namespaces() if each.get(name) is value]
         for module in (space, *others):
             for line in find_assignments(module, name, owner):
                 text = f"{ast.unparse(line)}\n"
@@ -324,6 +326,11 @@ class UserCode:
                     status = file.stat()
                     digest = _digest_content(file.absolute(), status.st_mtime_ns, status.st_size)
                     self.texts[DATA_FILE + file.name] = f"{file.name}, sha256 {digest}\n"
+
+
+def _list_user_namespaces() -> list[dict[str, Any]]:
+    """The names of each of the user's modules, with their values."""
+    return [vars(each) for each in list(sys.modules.values()) if is_user_code(each)]
 
 
 def _is_imported(file: pathlib.Path) -> bool:
