@@ -11,6 +11,10 @@ from brns.core import Box
 from brns.metrics.recorded import Numbers, Record, read_valid_rows_by_generation
 
 Points = Float[Numbers, "n d"]
+Generations = Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"]
+"""behaviors, one array a generation"""
+Individuals = Literal["survivors", "evaluated"]
+"""whose behaviors count: the survivors' of each generation, or everything that was evaluated"""
 
 
 def choose_grid_shape_or_none(space: Box) -> tuple[int, ...] | None:
@@ -93,7 +97,7 @@ def coverage(points: Points, box: Box, shape: Sequence[int]) -> float:
 
 
 def cumulative_coverage(
-    generations: Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"],
+    generations: Generations,
     box: Box,
     shape: Sequence[int],
 ) -> Float[np.ndarray, " g"]:
@@ -108,17 +112,45 @@ def cumulative_coverage(
     Returns:
         Entry g counts the points of generations 0 ... g.
     """
-    when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
     visited = find_cell_coordinates(np.concatenate(list(generations)), box, shape)
-    _, first = np.unique(visited, axis=0, return_index=True)
-    new = np.bincount(when[first], minlength=len(generations))
+    new = count_new_cells(visited, [len(points) for points in generations])
     return np.cumsum(new) / float(math.prod(map(int, shape)))
 
 
+def count_new_cells(
+    visited: Int[np.ndarray, "n ..."], sizes: Sequence[int]
+) -> Int[np.ndarray, " g"]:
+    """How many cells each generation is the first to visit.
+
+    Args:
+        visited: the cell of each individual, in the order of generations.
+        sizes: how many individuals each generation has.
+
+    Returns:
+        A number for each generation.
+    """
+    when = np.repeat(np.arange(len(sizes)), sizes)
+    _, first = np.unique(visited, axis=0, return_index=True)
+    return np.bincount(when[first], minlength=len(sizes))
+
+
+def read_behaviors_by_generation(record: Record, individuals: Individuals) -> Generations:
+    """The behaviors of a run that coverage is of: one array a generation from 0 on.
+
+    Args:
+        record: the run.
+        individuals: the survivors of each generation, or all who were evaluated.
+
+    Returns:
+        `(n_g, d)` for each generation.
+    """
+    if individuals == "survivors":
+        return record.column("survivors.descriptor")
+    return read_valid_rows_by_generation(record, "descriptor")
+
+
 def coverage_of_record(
-    record: Record,
-    shape: Sequence[int] | None = None,
-    individuals: Literal["survivors", "evaluated"] = "survivors",
+    record: Record, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Float[np.ndarray, " g"]:
     """Cumulative coverage of the behavior space over a run; figure 3a.
 
@@ -135,11 +167,7 @@ def coverage_of_record(
     Raises:
         ValueError: without a shape, for behaviors of more than 3 dimensions.
     """
-    if individuals == "survivors":
-        points = record.column("survivors.descriptor")
-    else:
-        points = read_valid_rows_by_generation(record, "descriptor")
-    space = record.behavior_space
+    space, points = record.behavior_space, read_behaviors_by_generation(record, individuals)
     return cumulative_coverage(points, space, resolve_grid_shape(space, shape))
 
 
@@ -157,7 +185,7 @@ def resolve_grid_shape(space: Box, shape: Sequence[int] | None) -> Sequence[int]
     if grid_shape is None:
         raise ValueError(
             f"a behavior space of {space.dimension} dimensions has no cells of its own: say how "
-            "many a grid has in each dimension, for coverage by shape= (on the command line "
-            "--cells), or count cells among behaviors, by brns.metrics.tessellation"
+            "many a grid has in each dimension, by shape= (on the command line --cells), or count "
+            "cells among behaviors, by brns.metrics.tessellation"
         )
     return grid_shape

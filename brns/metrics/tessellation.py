@@ -2,8 +2,8 @@
 
 Cells are the regions nearest to centres, which k-means places among behaviors that were really met.
 So they measure behaviors of any number of dimensions, of which a grid says nothing. The centres
-come from what all compared methods evaluated, in a seed that is not counted: no method is measured
-by cells of its own making.
+of a comparison come from what all its methods evaluated, in a seed that is not counted: no method
+is measured by cells of its own making.
 """
 
 import math
@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from jaxtyping import Float
 
-from brns.metrics.coverage import Points
+from brns.metrics.coverage import Generations, Points, count_new_cells
 from brns.progress import show_progress_of
 
 CELLS = 3000
@@ -78,7 +78,22 @@ def coverage(points: Points, centres: Centres) -> float:
     Returns:
         A share in [0, 1].
     """
+    return float(cumulative_coverage([points], centres)[-1])
+
+
+def cumulative_coverage(generations: Generations, centres: Centres) -> Float[np.ndarray, " g"]:
+    """The share of cells visited up to each generation.
+
+    Args:
+        generations: An array `(n_g, d)` for each generation.
+        centres: Those that `make_tessellation` returns.
+
+    Returns:
+        Entry g counts the points of generations 0 ... g.
+    """
     from scipy.cluster.vq import vq
 
-    nearest = vq(np.asarray(points, np.float64), centres)[0]
-    return len(np.unique(nearest)) / len(centres)
+    # One generation after another: their distances to all centres are in memory.
+    nearest = [vq(np.asarray(points, np.float64), centres)[0] for points in generations]
+    new = count_new_cells(np.concatenate(nearest), [*map(len, nearest)])
+    return np.cumsum(new) / len(centres)

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from brns.metrics import coverage as coverages
-from brns.metrics import cycling, dynamics, paths
+from brns.metrics import cycling, dynamics, paths, tessellation
+from brns.metrics.coverage import Individuals, read_behaviors_by_generation
 from brns.metrics.elites import qd_score as score_elites
 from brns.metrics.recorded import count_evaluations, require_states
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
@@ -22,19 +23,23 @@ from brns.pictures.records import (
     find_scene,
     group_by_method,
     list_runs,
+    pick_evenly,
 )
 from brns.progress import show_progress_of
 from brns.runs.record import Record
 from brns.tasks.chunked import unwrap_task
 
 Row = dict[str, Any]
-Individuals = Literal["survivors", "evaluated"]
 ELITES = (20, 20)
 """cells of elites"""
 SATURATED = 0.95
 """a coverage above which cells are halved, so that methods still differ"""
 FINEST = 48
 """cells along each side of the finest grid of coverage"""
+TESSELLATION = 1000
+"""cells of coverage in many dimensions"""
+PLACING = 70_000
+"""behaviors at most among which they are placed"""
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
 """of behaviors, in which novelty is timed"""
 INDIVIDUALS = 200
@@ -190,10 +195,15 @@ class Costs(NamedTuple):
 def gather_coverage(
     records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
-    """Cumulative coverage; cells are by default halved as long as a method covers most of them."""
+    """Cumulative coverage; cells are by default halved as long as a method covers most of them. In
+    many dimensions they are those of a tessellation.
+    """
     space = list_runs(records)[0].behavior_space
-    cells = tuple(coverages.resolve_grid_shape(space, shape))
     who = "survivors" if individuals == "survivors" else "all evaluated"
+    cells = shape or coverages.choose_grid_shape_or_none(space)
+    if cells is None:
+        return _gather_coverage_of_tessellation(records, individuals, who)
+    cells = tuple(cells)
     while True:
         statistic = partial(coverages.coverage_of_record, shape=cells, individuals=individuals)
         quantity = f"share of {_format_cells(cells)} cells, {who}"
@@ -202,6 +212,27 @@ def gather_coverage(
         if shape or not saturated or 2 * min(cells) > FINEST:
             return shares
         cells = tuple(2 * side for side in cells)
+
+
+def _gather_coverage_of_tessellation(records: Runs, individuals: Individuals, who: str) -> Curves:
+    """Cumulative coverage of cells among what these runs evaluated, to which each method adds as
+    many behaviors.
+    """
+    groups, runs = group_by_method(records), list_runs(records)
+    width, points = runs[0].behavior_space.high - runs[0].behavior_space.low, []
+    for seeds in groups.values():
+        for record in seeds:
+            everyone = np.concatenate(read_behaviors_by_generation(record, "evaluated"))
+            rows = pick_evenly(0, len(everyone) - 1, PLACING // len(groups) // len(seeds))
+            points.append(everyone[rows] / width)
+    centres = tessellation.make_tessellation(np.concatenate(points), TESSELLATION)
+    shares = {}
+    for record in show_progress_of(runs, "finding cells", len(runs)):
+        behaviors = read_behaviors_by_generation(record, individuals)
+        relative = [np.asarray(each) / width for each in behaviors]
+        shares[record.path] = tessellation.cumulative_coverage(relative, centres)
+    quantity = f"share of {len(centres)} cells among these runs' behaviors, {who}"
+    return Curve(lambda record: shares[record.path], quantity, most=1.0).gather(records)
 
 
 def _format_cells(cells: Sequence[int]) -> str:

@@ -91,7 +91,8 @@ FIGURES: dict[str, Picture] = {
     "coverage": Picture(
         "Coverage",
         "The share of cells that the populations of generations 0 to g have visited: 6 × 6 of a "
-        "plane, or finer where a method fills those.",
+        "plane, or finer where a method fills those; in more than 3 dimensions those of a "
+        "tessellation of what these runs evaluated.",
         gather_curves.gather_coverage,
         paper=("3a",),
         options=("shape", "individuals", "over"),

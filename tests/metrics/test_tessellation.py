@@ -26,6 +26,15 @@ def test_clusters_are_all_covered_by_their_points_and_one_by_a_quarter(clusters)
     assert tessellation.coverage(points[:70], centres) == len(own) / 12 < 1
 
 
+def test_coverage_adds_up_over_generations_of_any_size():
+    """Centres at 0, 1, 2 and 3; the third generation is nowhere new, the fourth is empty."""
+    centres = np.arange(4.0)[:, None] * np.ones(5)
+    generations = [np.full((2, 5), 0.2), np.array([[2.4], [1.1], [2.0]]) * np.ones(5)]
+    generations += [np.ones((1, 5)), np.zeros((0, 5))]
+    shares = tessellation.cumulative_coverage(generations, centres)
+    assert_array_equal(shares, [0.25, 0.75, 0.75, 0.75])
+
+
 def test_the_same_points_give_the_same_cells(clusters):
     centres = tessellation.make_tessellation(clusters[1], 12, seed=3)
     assert_array_equal(centres, tessellation.make_tessellation(clusters[1], 12, seed=3))

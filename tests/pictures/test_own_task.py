@@ -14,7 +14,17 @@ from brns import Box, Evaluation, NoveltySearch, PolynomialMutation, PopulationK
 from brns.metrics.measures import summarize_run
 from brns.metrics.paths import signature_spread_by_term_of_record
 from brns.metrics.recorded import read_all_evaluated
-from brns.pictures import FIGURES, compute_novelty_grid, draw, movie, overview, report
+from brns.metrics.tessellation import make_tessellation
+from brns.pictures import (
+    FIGURES,
+    compute_novelty_grid,
+    data,
+    draw,
+    gather_curves,
+    movie,
+    overview,
+    report,
+)
 from brns.pictures.records import find_scene
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED
@@ -169,6 +179,43 @@ def test_the_signature_figure_is_the_spread_of_all_paths(walks, strides, ax):
     assert sum(label != "" for label in labels) > 2
     with pytest.raises(ValueError, match="2 dimensions"):
         compute_novelty_grid(strides, 0)
+
+
+@pytest.mark.parametrize("individuals", ["survivors", "evaluated"])
+def test_coverage_of_paths_counts_cells_among_what_all_runs_evaluated(individuals, walks):
+    """6 founders and 18 offspring in each of two runs: one in seven of 48 places the cells."""
+    everyone = [read_all_evaluated(record, ["descriptor"])["descriptor"] for record in walks]
+    centres = make_tessellation(np.concatenate(everyone) / 2, 1000)  # the box is 2 wide
+    rows = data("coverage", walks, individuals=individuals)
+    assert rows[0]["quantity"].startswith("share of 7 cells among these runs' behaviors, ")
+    shares = []
+    for record, behaviors in zip(walks, everyone, strict=True):
+        visited = set()
+        for g in range(4):
+            points = behaviors[6 * g : 6 * g + 6]
+            if individuals == "survivors":
+                points = record.population(g).descriptor
+            distances = np.linalg.norm(points[:, None] / 2 - centres, axis=2)
+            visited |= {*distances.argmin(axis=1).tolist()}
+            shares.append(len(visited) / 7)
+    assert [row["value"] for row in rows] == shares
+
+
+def test_each_method_places_as_many_cells_whatever_its_seeds(walks, monkeypatch):
+    """Of 8 behaviors half are of the method with one seed, and a quarter of each other run."""
+    drawn = []
+    make = gather_curves.tessellation.make_tessellation
+    monkeypatch.setattr(gather_curves, "PLACING", 8)
+    monkeypatch.setattr(gather_curves, "group_by_method", lambda _: {"a": walks, "b": walks[:1]})
+    monkeypatch.setattr(
+        gather_curves.tessellation,
+        "make_tessellation",
+        lambda points, cells: make(drawn.append(points) or points, cells),
+    )
+    data("coverage", walks)
+    everyone = [read_all_evaluated(record, ["descriptor"])["descriptor"] for record in walks]
+    expected = [everyone[0][[0, -1]], everyone[1][[0, -1]], everyone[0][[0, 8, 15, 23]]]
+    assert_array_equal(drawn[0], np.concatenate(expected) / 2)
 
 
 def test_the_best_is_filmed_by_its_own_task(strides, wide, tmp_path):
