@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
+from brns.core import Box
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import resolve_grid_shape
@@ -121,9 +123,29 @@ def choose_looks(labels: Iterable[str]) -> dict[str, Look]:
 
 
 def find_scene(record: Record) -> Scene:
-    """The scene that a run's task tells, or the box of its behavior space where there is none."""
+    """The scene that a run's task tells; where there is none, the box of its behavior space, of
+    many dimensions the two in which the founders lie.
+    """
     task = record.search_or_none and unwrap_task(record.search.task)
-    return task.scene() if isinstance(task, Drawable) else make_plain_scene(record.behavior_space)
+    if isinstance(task, Drawable):
+        return task.scene()
+    space = record.behavior_space
+    if space.dimension <= 2:
+        return make_plain_scene(space)
+    founders = record.column("survivors.descriptor", [0])[0]
+    return make_plain_scene(space, find_two_widest_dimensions(founders, space))
+
+
+def find_two_widest_dimensions(points: Float[np.ndarray, "n d"], space: Box) -> tuple[int, int]:
+    """The dimension in which points differ most, in widths of the box, and the one in which they do
+    beside that: the first pivots of a QR decomposition.
+    """
+    from scipy.linalg import qr  # who draws no map need not wait for it
+
+    widths = (points - points.mean(axis=0, dtype=np.float64)) / (space.high - space.low)
+    _, order = qr(widths, mode="r", pivoting=True)
+    x, y = sorted(order[:2].tolist())
+    return x, y
 
 
 def can_draw_novelty_map(record: Record) -> bool:

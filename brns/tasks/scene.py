@@ -31,6 +31,8 @@ class Scene(NamedTuple):
     axes: tuple[str, str] = ("behavior 1", "behavior 2")
     paths: bool = False
     """a descriptor is a path x1, y1, x2, y2, ...; the behavior lies where the path ends"""
+    plane: tuple[int, int] = (0, 1)
+    """the dimensions of a behavior that is no path that x and y are, from 0 on"""
     down: bool = False
     """y runs down, as in the pixels of an image"""
     walls: Bool[np.ndarray, "h w"] | None = None
@@ -53,12 +55,12 @@ class Scene(NamedTuple):
             descriptors: `(..., d)`.
 
         Returns:
-            x and y, `(..., 2)`, of a path's end, or the first two dimensions; of a line, y = 0.
+            x and y, `(..., 2)`, of a path's end, or two dimensions; of a line, y = 0.
         """
         descriptors = np.asarray(descriptors)
         if descriptors.shape[-1] == 1:
             return np.concatenate([descriptors, np.zeros_like(descriptors)], axis=-1)
-        return descriptors[..., -2:] if self.paths else descriptors[..., :2]
+        return descriptors[..., -2:] if self.paths else descriptors[..., self.plane]
 
 
 class Film(NamedTuple):
@@ -107,17 +109,20 @@ class Filmed(Protocol):
         """
 
 
-def make_plain_scene(space: Box) -> Scene:
+def make_plain_scene(space: Box, plane: tuple[int, int] = (0, 1)) -> Scene:
     """The scene of a task without `scene`: only its behavior space is known.
 
     Args:
         space: the behavior space.
+        plane: two of its dimensions, from 0 on.
 
     Returns:
-        The box of its first two dimensions, without walls.
+        The box of these dimensions, without walls.
     """
     low, high = np.asarray(space.low).tolist(), np.asarray(space.high).tolist()
     if space.dimension == 1:
         return Scene((low[0], -1.0), (high[0], 1.0), ("behavior", ""))
+    x, y = plane
     of = f" of {space.dimension}" if space.dimension > 2 else ""
-    return Scene((low[0], low[1]), (high[0], high[1]), (f"behavior 1{of}", f"behavior 2{of}"))
+    axes = f"behavior {x + 1}{of}", f"behavior {y + 1}{of}"
+    return Scene((low[x], low[y]), (high[x], high[y]), axes, plane=plane)

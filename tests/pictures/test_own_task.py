@@ -1,5 +1,6 @@
 """Tasks that brns does not know, by what they stored and once they are given."""
 
+import base64
 import re
 
 import equinox as eqx
@@ -25,7 +26,7 @@ from brns.pictures import (
     overview,
     report,
 )
-from brns.pictures.records import find_scene
+from brns.pictures.records import find_scene, find_two_widest_dimensions
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED
 from brns.tasks.chunked import Chunked
@@ -231,6 +232,32 @@ def test_the_best_is_filmed_by_its_own_task(strides, wide, tmp_path):
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     # the task's own colours
     assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)
+
+
+def test_of_many_dimensions_those_are_drawn_in_which_founders_lie():
+    """The fourth is widest, the second nearly the same, the third beside it; the first has a box a
+    thousand times as wide.
+    """
+    a, b = np.array([[1, 1, -1, -1], [1, -1, 1, -1]], np.float32)
+    points = np.stack([9 * b, 2.9 * a, b, 3 * a], axis=1) + 5
+    space = Box([-1000.0, -1.0, -1.0, -1.0], [1000.0, 1.0, 1.0, 1.0])
+    assert find_two_widest_dimensions(points, space) == (2, 3)
+    assert find_two_widest_dimensions(np.full((4, 4), 5.0, np.float32), space) == (0, 1)
+    scene = make_plain_scene(space, (0, 3))
+    assert (scene.low, scene.high) == ((-1000, -1), (1000, 1))
+    assert scene.axes == ("behavior 1 of 4", "behavior 4 of 4")
+    assert_array_equal(scene.project_to_plane(points), points[:, [0, 3]])
+
+
+def test_all_panels_of_the_report_show_the_dimensions_of_the_first(walks):
+    alone = [Record(record.path) for record in walks]
+    planes = [find_scene(record).plane for record in alone]
+    assert planes[0] != planes[1]
+    shown = view.gather_view({"a": alone[0], "b": alone[1]})
+    assert shown["scene"]["axes"] == tuple(f"behavior {axis + 1} of 32" for axis in planes[0])
+    places = np.frombuffer(base64.b64decode(shown["panels"][1]["place"]), "<f4").reshape(-1, 2)
+    founders = alone[1].population(0).descriptor
+    assert_array_equal(places[:6], founders[:, planes[0]])
 
 
 def test_behaviors_on_a_line_lie_at_height_0():
