@@ -16,6 +16,7 @@ from annotated_types import Ge
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, UInt32
 from pydantic import PositiveInt
 
+from brns.checks.estimators import check_learns_in_state_alone
 from brns.checks.generations import (
     NOBODY,
     check_descriptors_in_numeric_range,
@@ -263,10 +264,11 @@ class NoveltySearch(eqx.Module):
         key, space = jax.random.key(0), self.task.genotype_space
         for mutate in self.mutate_as_mixture.operators:
             check_draws_by_key_alone("mutate", mutate, (key, genotypes), space)
-        union = jax.eval_shape(
-            Population.from_descriptors, jax.ShapeDtypeStruct((2 * len(genotypes), 1), jnp.float32)
-        )
-        check_draws_by_key_alone("select", self.select, (union,), self.population_size)
+        n = self.population_size
+        points = jax.ShapeDtypeStruct((2 * n, self.task.behavior_space.dimension), jnp.float32)
+        union = jax.eval_shape(Population.from_descriptors, points)
+        check_draws_by_key_alone("select", self.select, (union,), n)
+        check_learns_in_state_alone(self.estimator, self.state_shapes.estimator, union)
 
     def _evaluate_founders(
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]

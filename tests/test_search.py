@@ -63,6 +63,50 @@ def test_operators_that_draw_by_numpy_are_refused(name, part):
     search(mutate=lambda key, rows, box: rows * jax.random.uniform(key, rows.shape)).init(KEY)
 
 
+class Remembering:
+    """It appends to a list of its own, which is no state."""
+
+    def __init__(self):
+        self.batches = []
+
+    def init(self, space, key):
+        return jnp.zeros((1, space.dimension))
+
+    def score(self, state, descriptors, population):
+        seen = jnp.concatenate([state, *self.batches])
+        return jnp.linalg.norm(descriptors[:, None] - seen, axis=2).min(axis=1)
+
+    def update(self, state, generation, key):
+        self.batches.append(generation.offspring.descriptor)
+        return state
+
+
+class Annealed:
+    """It counts in an attribute, which is no state."""
+
+    def __init__(self):
+        self.passed = 0
+
+    def init(self, space, key):
+        return jnp.zeros(space.dimension)
+
+    def score(self, state, descriptors, population):
+        return jnp.linalg.norm(descriptors - state, axis=1) * 0.9**self.passed
+
+    def update(self, state, generation, key):
+        self.passed += 1
+        return state
+
+
+@pytest.mark.parametrize("kind", [Remembering, Annealed])
+def test_an_estimator_that_keeps_what_it_learns_in_itself_is_refused(kind):
+    """It would learn when it is compiled, and never again."""
+    with pytest.raises(ValueError, match=r"estimator must .* or attributes that it changes"):
+        search(estimator=kind()).init(KEY)
+    with pytest.raises(ValueError, match="estimator must"):
+        brns.check_estimator(kind())
+
+
 def test_generation_0_holds_founders_of_the_genotype_space(run):
     states, facts = run
     founders = states[0].population

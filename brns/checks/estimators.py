@@ -6,12 +6,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, Key, PyTree
 
 from brns.checks.generations import check_structure
-from brns.checks.parts import check_part, explain_compile_errors, require_integer
+from brns.checks.parts import (
+    check_draws_by_key_alone,
+    check_part,
+    explain_compile_errors,
+    require_integer,
+)
 from brns.core import Box, Generation, NoveltyEstimator, Population
-from brns.core.novelty import init_and_score_founders, score_novelty_jit, update_estimator
+from brns.core.novelty import (
+    init_and_score_founders,
+    score_novelty,
+    score_novelty_jit,
+    update_estimator,
+)
 from brns.core.population import concatenate_populations, take_rows
 from brns.settings.edits import discard_compiled_if_edited
 from brns.settings.sources import UserCode
@@ -23,8 +33,8 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     Runs three generations of `n` + `n` random behaviors in [0, 1]^dimension, twice, and checks:
     init, score and update compile with the estimator as an argument, as the search compiles them;
     novelty has shape `(n,)` and is finite; the state keeps its structure, shapes and types; the
-    same key gives the same bits; and a descriptor's novelty does not depend on its row or on how
-    many others are asked about, also for a population of another size.
+    same key gives the same bits, and no attribute learns; and a descriptor's novelty does not
+    depend on its row or on how many others are asked about, also for a population of another size.
 
     Args:
         estimator: the novelty estimator.
@@ -41,6 +51,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     name = type(estimator).__name__
     with explain_compile_errors("estimator", estimator):
         state, union = _run_and_check_three_generations(estimator, dimension, n)
+        check_learns_in_state_alone(estimator, state, union)
         again = _run_and_check_three_generations(estimator, dimension, n)
         if not eqx.tree_equal((state, union), again):
             same = "the same state and the same novelty for the same key, to the bit"
@@ -55,6 +66,19 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     _check_close(permuted, novelty[order], law)
     law = f"{name}.score of a descriptor must not depend on what else is asked about"
     _check_close(three, together[-3:], law)
+
+
+def check_learns_in_state_alone(
+    estimator: NoveltyEstimator, state: PyTree, union: Population
+) -> None:
+    """Refuse a user's estimator that draws by numpy.random, or learns in attributes of its own."""
+
+    def score_and_learn(state: PyTree, union: Population, key: Key[Array, ""]) -> Any:
+        novelty = score_novelty(estimator, state, union.descriptor, union)
+        return novelty, update_estimator(estimator, state, Generation(union, union, union), key)
+
+    arrays = state, union, jax.random.key(0)
+    check_draws_by_key_alone("estimator", estimator, arrays, call=score_and_learn)
 
 
 def _run_and_check_three_generations(

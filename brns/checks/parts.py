@@ -74,21 +74,25 @@ def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
         ) from error
 
 
-def check_draws_by_key_alone(name: str, part: Any, arrays: tuple[Any, ...], *others: Any) -> None:
-    """Refuse a user's part that JAX makes another program of each time, as with numpy.random."""
+def check_draws_by_key_alone(
+    name: str, part: Any, arrays: tuple[Any, ...], *others: Any, call: Any = None
+) -> None:
+    """Refuse a user's part that JAX makes another program of each time, as with numpy.random;
+    `call` is what calls it.
+    """
     if not is_user_code(part if inspect.isroutine(part) else type(part)):
         return
     programs = []
     with contextlib.suppress(Exception):
         for _ in range(2):
-            traced = jax.make_jaxpr(lambda *given: part(*given, *others))(*arrays)
+            traced = jax.make_jaxpr(lambda *given: (call or part)(*given, *others))(*arrays)
             constants = [np.asarray(each).tobytes() for each in traced.consts]
             programs.append((re.sub(r"0x\w+", "", str(traced)), constants))
-    if len(programs) == 2 and programs[0] != programs[1]:
+    if programs and programs != programs[:1] * 2:  # the second may have met what the first left
         raise ValueError(
             f"{name} must draw by jax.random and its key alone; {name_function_or_class(part)} "
-            "gives other numbers each time that it is compiled, as with numpy.random, and in a run "
-            "the same ones in every generation"
+            "gives other numbers each time that it is compiled, as with numpy.random or attributes "
+            "that it changes, and in a run the same ones in every generation"
         )
 
 
