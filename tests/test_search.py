@@ -107,6 +107,30 @@ def test_an_estimator_that_keeps_what_it_learns_in_itself_is_refused(kind):
         brns.check_estimator(kind())
 
 
+class Aging(Distance):
+    """Its state is the mean, and numbers of Python."""
+
+    def init(self, space, key):
+        return {"mean": Distance.init(self, space, key), "age": 0, "scale": 1.0}
+
+    def score(self, state, descriptors, population):
+        return state["scale"] * Distance.score(self, state["mean"], descriptors, population)
+
+    def update(self, state, generation, key):
+        mean = Distance.update(self, state["mean"], generation, key)
+        return {"mean": mean, "age": state["age"] + 1, "scale": 0.5}
+
+
+def test_numbers_of_python_in_a_state_are_arrays_and_resume(tmp_path):
+    aging = search(HostIdentity(), estimator=Aging())
+    states, _ = history(aging, 3)
+    assert all(eqx.is_array(leaf) for state in states for leaf in jax.tree.leaves(state))
+    assert [int(state.estimator["age"]) for state in states] == [0, 1, 2, 3]
+    brns.run(aging, 2, out=tmp_path / "run")
+    (record,) = brns.resume(tmp_path / "run", 3, search=aging)
+    assert same(record.state(3, aging).estimator, states[3].estimator)
+
+
 def test_generation_0_holds_founders_of_the_genotype_space(run):
     states, facts = run
     founders = states[0].population

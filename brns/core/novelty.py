@@ -42,7 +42,13 @@ def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> 
                 f"which a run can save; got {kind} in it. Text and objects are settings; update is "
                 "given a new random key in every generation"
             )
-    return state
+    with use_float32():
+        return _to_arrays(state)
+
+
+def _to_arrays(state: PyTree) -> PyTree:
+    """A state whose numbers, also Python's, are arrays of the types that saved ones have."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), state)
 
 
 def score_novelty(
@@ -60,7 +66,7 @@ def update_estimator(
 ) -> PyTree:
     """`estimator.update` in float32; see `NoveltyEstimator.update`."""
     with use_float32():
-        return estimator.update(state, generation, key)
+        return _to_arrays(estimator.update(state, generation, key))
 
 
 def init_and_score_founders(
