@@ -61,16 +61,18 @@ def configure_logging() -> None:
 
 
 def format_user_traceback(error: BaseException) -> str:
-    """The traceback from the user's own code on; empty where there is none."""
+    """The traceback, or its cause's, from the user's own code on; empty where there is none."""
     from brns.settings.code import is_library_file
 
     def is_of_others(frame: traceback.FrameSummary) -> bool:
         return frame.filename.startswith((own, "<")) or is_library_file(frame.filename)
 
     own = os.path.dirname(os.path.dirname(__file__))
-    frames = traceback.extract_tb(error.__traceback__)
-    user_frames = itertools.dropwhile(is_of_others, frames)
-    return "".join(traceback.format_list(list(user_frames))).rstrip()
+    for each in (error, error.__cause__):
+        frames = traceback.extract_tb(each.__traceback__ if each else None)
+        if user_frames := list(itertools.dropwhile(is_of_others, frames)):
+            return "".join(traceback.format_list(user_frames)).rstrip()
+    return ""
 
 
 if __name__ == "__main__":

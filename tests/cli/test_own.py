@@ -68,6 +68,13 @@ class Terminated(Lonely):
         signal.raise_signal(signal.SIGTERM)
 
 
+class Mislabeled(Lonely):
+    traceable = True
+
+    def evaluate(self, genotypes, key):
+        return Evaluation(genotypes[:, :2] * float(genotypes[0, 0]))
+
+
 def stopped():
     raise KeyboardInterrupt
 
@@ -145,6 +152,12 @@ def test_an_error_in_own_code_is_told_with_its_place(folder):
     assert done.stderr.startswith("brns: KeyError('no such wall')\n")
     assert "\nIt was raised in your code:" in done.stderr
     assert 'lonely_task.py", line 32, in evaluate' in done.stderr
+
+
+def test_own_code_that_jax_cannot_compile_is_told_with_its_place(folder):
+    done = call("run", "lonely_task:Mislabeled", "--out", "mislabeled", folder=folder, status=2)
+    assert done.stderr.startswith("brns: Mislabeled: traceable is True, but evaluate is not JAX")
+    assert "Evaluation(genotypes[:, :2] * float(genotypes[0, 0]))" in done.stderr
 
 
 @pytest.mark.parametrize(
