@@ -95,6 +95,12 @@ def use_figure_style(width: Width | None = None) -> Generator[None, None, None]:
 class StyledFigure(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
+    __module__ = Figure.__module__  # by this Weights & Biases recognizes figures
+
+    def __reduce__(self) -> tuple:
+        """Pickles hold a plain figure, which matplotlib alone can read."""
+        return Figure.__new__, (Figure,), self.__getstate__()
+
     def savefig(self, fname: Any, **options: Any) -> None:
         """Save it in our style; the type of fonts is asked for when a file is written."""
         options.setdefault("dpi", self.dpi)

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import pickle
 import re
 
 import matplotlib
@@ -177,6 +178,16 @@ def test_every_figure_of_the_paper_has_its_number():
 def test_a_notebook_shows_a_figure_by_itself():
     with Image.open(io.BytesIO(style.StyledFigure(figsize=(2, 1), dpi=50)._repr_png_())) as picture:
         assert picture.size == (100, 50)
+
+
+def test_trackers_and_pickles_take_a_figure_for_one_of_matplotlib():
+    """Weights & Biases looks at the name of the module; a pickle needs no brns."""
+    figure = make_figure(2.0, 1.0)
+    figure.subplots().set_title("novelty")
+    assert type(figure).__module__ == "matplotlib.figure"
+    again = pickle.loads(pickle.dumps(figure))
+    assert type(again) is Figure
+    assert again.axes[0].get_title() == "novelty"
 
 
 def contrast(*colors):
