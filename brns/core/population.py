@@ -30,7 +30,9 @@ class Evaluation(NamedTuple):
     """whether each solved the task, $T_s$ of Algorithm 1; by default none did"""
     failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
     """which could not be evaluated: never learned or selected; other columns may have anything"""
-    __repr__ = format_types_and_shapes
+
+    def __repr__(self) -> str:
+        return format_types_and_shapes(self)
 
 
 class Population(NamedTuple):
@@ -61,7 +63,9 @@ class Population(NamedTuple):
     """the generation of birth; 0 for founders"""
     failed: Bool[Array, " n"]
     """who could not be evaluated: offspring, never survivors; what they did is NaN in a record"""
-    __repr__ = format_types_and_shapes
+
+    def __repr__(self) -> str:
+        return format_types_and_shapes(self)
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, born: Any = 0, first: Any = 0) -> "Population":
@@ -98,7 +102,9 @@ class Generation(NamedTuple):
     parents: Population
     offspring: Population
     survivors: Population
-    __repr__ = format_types_and_shapes
+
+    def __repr__(self) -> str:
+        return format_types_and_shapes(self)
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, number: Any) -> "Generation":
@@ -136,7 +142,7 @@ def copy_to_host(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def take_rows(columns: T, rows: Int[Array | np.ndarray, "..."] | slice | int) -> T:
+def take_rows(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
     """The given rows of every column of a NamedTuple of arrays, such as a population."""
     return jax.tree.map(lambda column: column[rows], columns)
 
