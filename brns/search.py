@@ -301,7 +301,9 @@ class NoveltySearch(eqx.Module):
                 after = as_evaluation(after, len(rows), self.task)
             genotype = genotype.at[rows].set(mutants)
             columns = zip(evaluation, after, strict=True)
-            evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
+            evaluation = Evaluation(
+                *(jnp.asarray(column).at[rows].set(other) for column, other in columns)
+            )
         return genotype, evaluation, jnp.concatenate(lost)
 
     @property

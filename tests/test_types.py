@@ -1,8 +1,34 @@
 """What type checkers see of a user's script."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from brns.core import Evaluation, Generation, Population
+
+ROOT = Path(__file__).parent.parent
+TASK = """
+import jax
+import numpy as np
+
+import brns
+
+
+def evaluate(genotypes: np.ndarray, key: jax.Array) -> brns.Evaluation:
+    return brns.Evaluation(genotypes[:, :2], solved=genotypes[:, 0] > 0)
+"""
+
+
+@pytest.mark.parametrize("script", [TASK], ids=["a task in NumPy"])
+def test_a_script_has_types(script, tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text(script)
+    ty = Path(sys.executable).parent / "ty"
+    options = ["--output-format", "concise", "--extra-search-path", ROOT, "--python", sys.prefix]
+    checked = subprocess.run([ty, "check", *options, file], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize("table", [Evaluation, Population, Generation])

@@ -22,13 +22,13 @@ def format_types_and_shapes(rows: Any) -> str:
 class Evaluation(NamedTuple):
     """The results of n evaluations: descriptors (measures), fitness and more, a row each."""
 
-    descriptor: Float[Array, "n d"]
+    descriptor: Float[Array | np.ndarray, "n d"]
     """behavior, in the units of `task.behavior_space`"""
-    fitness: Float[Array, " n"] = 0.0  # ty: ignore[invalid-assignment]
+    fitness: Float[Array | np.ndarray, " n"] = 0.0  # ty: ignore[invalid-assignment]
     """the task's own reward; by default zeros"""
-    solved: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
+    solved: Bool[Array | np.ndarray, " n"] = False  # ty: ignore[invalid-assignment]
     """whether each solved the task, $T_s$ of Algorithm 1; by default none did"""
-    failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
+    failed: Bool[Array | np.ndarray, " n"] = False  # ty: ignore[invalid-assignment]
     """which could not be evaluated: never learned or selected; other columns may have anything"""
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ def copy_to_host(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def take_rows(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
+def take_rows(columns: T, rows: Int[Array | np.ndarray, "..."] | slice | int) -> T:
     """The given rows of every column of a NamedTuple of arrays, such as a population."""
     return jax.tree.map(lambda column: column[rows], columns)
 
@@ -161,9 +161,9 @@ def make_individuals(
     nobody = jnp.full(n, -1, jnp.int32)
     return Population(
         genotype=genotype,
-        descriptor=evaluation.descriptor,
-        fitness=evaluation.fitness,
-        solved=evaluation.solved,
+        descriptor=jnp.asarray(evaluation.descriptor),
+        fitness=jnp.asarray(evaluation.fitness),
+        solved=jnp.asarray(evaluation.solved),
         novelty=jnp.zeros(n, jnp.float32),
         id=(first + jnp.arange(n)).astype(jnp.int32),
         parent=nobody,
