@@ -19,9 +19,20 @@ import brns
 def evaluate(genotypes: np.ndarray, key: jax.Array) -> brns.Evaluation:
     return brns.Evaluation(genotypes[:, :2], solved=genotypes[:, 0] > 0)
 """
+FIGURE = """
+from typing import assert_type
+
+from matplotlib.figure import Figure
+
+import brns
 
 
-@pytest.mark.parametrize("script", [TASK], ids=["a task in NumPy"])
+def draw(record: brns.Record) -> None:
+    assert_type(brns.pictures.overview(record), Figure)
+"""
+
+
+@pytest.mark.parametrize("script", [TASK, FIGURE], ids=["a task in NumPy", "a figure"])
 def test_a_script_has_types(script, tmp_path):
     file = tmp_path / "script.py"
     file.write_text(script)

@@ -14,14 +14,5 @@ one that made the run.
 
 import lazy_loader
 
-# Who draws nothing need not wait for matplotlib.
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "figures": ["data", "draw", "overview"],
-        "gather_maps": ["compute_novelty_grid"],
-        "records": ["group_by_method", "label_method"],
-        "style": ["save"],
-        "table": ["FIGURES", "PAPER", "Picture"],
-    },
-)
+# The names stand in __init__.pyi. Who draws nothing need not wait for matplotlib.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
