@@ -101,7 +101,7 @@ class Annealed:
 @pytest.mark.parametrize("kind", [Remembering, Annealed])
 def test_an_estimator_that_keeps_what_it_learns_in_itself_is_refused(kind):
     """It would learn when it is compiled, and never again."""
-    with pytest.raises(ValueError, match=r"estimator must .* or attributes that it changes"):
+    with pytest.raises(ValueError, match=r"estimator must .* or an attribute that it changes"):
         search(estimator=kind()).init(KEY)
     with pytest.raises(ValueError, match="estimator must"):
         brns.check_estimator(kind())

@@ -77,8 +77,8 @@ def check_learns_in_state_alone(
         novelty = score_novelty(estimator, state, union.descriptor, union)
         return novelty, update_estimator(estimator, state, Generation(union, union, union), key)
 
-    arrays = state, union, jax.random.key(0)
-    check_draws_by_key_alone("estimator", estimator, arrays, call=score_and_learn)
+    key = jax.random.key(0)
+    check_draws_by_key_alone("estimator", estimator, score_and_learn, state, union, key)
 
 
 def _run_and_check_three_generations(

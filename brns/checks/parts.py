@@ -5,7 +5,7 @@ import inspect
 import operator
 import re
 import typing
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import jax
@@ -74,25 +74,24 @@ def explain_compile_errors(name: str, part: Any) -> Generator[None, None, None]:
         ) from error
 
 
-def check_draws_by_key_alone(
-    name: str, part: Any, arrays: tuple[Any, ...], *others: Any, call: Any = None
-) -> None:
-    """Refuse a user's part that JAX makes another program of each time, as with numpy.random;
-    `call` is what calls it.
+def check_draws_by_key_alone(name: str, part: Any, call: Callable[..., Any], *arrays: Any) -> None:
+    """Refuse a user's part of which JAX makes another program each time that it is called, as with
+    numpy.random.
     """
     if not is_user_code(part if inspect.isroutine(part) else type(part)):
         return
     programs = []
     with contextlib.suppress(Exception):
         for _ in range(2):
-            traced = jax.make_jaxpr(lambda *given: (call or part)(*given, *others))(*arrays)
+            traced = jax.make_jaxpr(lambda *those: call(*those))(*arrays)  # a new one: not cached
             constants = [np.asarray(each).tobytes() for each in traced.consts]
             programs.append((re.sub(r"0x\w+", "", str(traced)), constants))
     if programs and programs != programs[:1] * 2:  # the second may have met what the first left
         raise ValueError(
-            f"{name} must draw by jax.random and its key alone; {name_function_or_class(part)} "
-            "gives other numbers each time that it is compiled, as with numpy.random or attributes "
-            "that it changes, and in a run the same ones in every generation"
+            f"{name} must draw by jax.random and its key alone, and learn in its state alone; "
+            f"{name_function_or_class(part)} gives other numbers each time that it is compiled, as "
+            "with numpy.random or an attribute that it changes, and in a run the same ones in "
+            "every generation"
         )
 
 

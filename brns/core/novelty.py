@@ -33,16 +33,15 @@ def init_state(estimator: NoveltyEstimator, space: Box, key: Key[Array, ""]) -> 
     """`estimator.init` in float32; a `ValueError` where a run could not save the state."""
     with use_float32():
         state = estimator.init(space, key)
-    for leaf in jax.tree.leaves(state):
-        kind = getattr(leaf, "dtype", type(leaf).__name__)
-        is_key = eqx.is_array(leaf) and jnp.issubdtype(kind, jax.dtypes.prng_key)
-        if is_key or not eqx.is_array_like(leaf):
-            raise ValueError(
-                f"{name_function_or_class(estimator)}.init must give a tree of arrays of numbers, "
-                f"which a run can save; got {kind} in it. Text and objects are settings; update is "
-                "given a new random key in every generation"
-            )
-    with use_float32():
+        for leaf in jax.tree.leaves(state):
+            kind = getattr(leaf, "dtype", type(leaf).__name__)
+            is_key = eqx.is_array(leaf) and jnp.issubdtype(kind, jax.dtypes.prng_key)
+            if is_key or not eqx.is_array_like(leaf):
+                raise ValueError(
+                    f"{name_function_or_class(estimator)}.init must give a tree of arrays of "
+                    f"numbers, which a run can save; got {kind} in it. Text and objects are "
+                    "settings; update is given a new random key in every generation"
+                )
         return _to_arrays(state)
 
 
