@@ -71,7 +71,7 @@ archive = brns.NoveltySearch(task, brns.ArchiveKNN(), population_size=40, offspr
 draw("coverage", [record, other])
 
 # %% [markdown]
-# One seed of each says little. `brns.run(..., seeds=range(20))` runs twenty, a batch for each core;
+# One seed of each says little. `brns.run(..., seeds=range(20))` runs twenty, spread over the cores;
 # the line is then their mean, and the band their spread.
 #
 # ## Does it forget?
