@@ -7,7 +7,7 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from brns.cli.__main__ import configure_logging
+from brns.__main__ import configure_logging
 from brns.tasks.cpu import count_cores, make_one_thread_variables
 from reproduction import page, pictures
 from reproduction.parts import PARTS, Request

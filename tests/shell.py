@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from brns.cli.__main__ import main
+from brns.__main__ import main
 from brns.cli.screen import console
 
 TESTS = Path(__file__).parent
@@ -48,7 +48,7 @@ def call(*arguments, folder, status=0):
 def begin(*arguments, folder, prefix=(), **environment):
     """The same begun in a process of its own: a `Popen`."""
     environment = {"COLUMNS": "200", **environment}
-    return python("-m", "brns.cli", *arguments, folder=folder, prefix=prefix, **environment)
+    return python("-m", "brns", *arguments, folder=folder, prefix=prefix, **environment)
 
 
 def python(*arguments, folder=None, prefix=(), **environment):

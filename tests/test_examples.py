@@ -183,7 +183,7 @@ def test_commands_of_the_documentation(tmp_path):
     commands = [line.removeprefix("$ brns ") for line in lines if line.startswith("$ brns ")]
     assert len(commands) > 8
     for command in commands:
-        run("-m", tmp_path, "brns.cli", *shlex.split(command))
+        run("-m", tmp_path, "brns", *shlex.split(command))
     for picture in ("coverage.png", "map.png", "runs/maze-counts-seed0/overview.png"):
         assert is_png(tmp_path / picture)
     assert (tmp_path / "report.html").stat().st_size > 10_000

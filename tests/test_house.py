@@ -23,7 +23,7 @@ LAYERS = (
     {"interoperation", "pictures"},
     {"comparison"},
     {"cli"},
-    {"__init__"},
+    {"__init__", "__main__"},
 )
 APART = [("tasks.maze", "tasks.ant"), ("tasks.ant", "tasks.maze")]
 APART += [("metrics", "search"), ("pictures", "runs.loop")]

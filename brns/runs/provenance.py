@@ -52,7 +52,7 @@ def format_command() -> str:
     folder = script.parent.name
     program = f"python {folder}/{script.name}" if folder == "benchmarks" else script.name
     if program == "__main__.py":
-        program = "brns" if folder in ("brns", "cli") else f"python -m {folder}"
+        program = "brns" if folder == "brns" else f"python -m {folder}"
     text = f"{program} {shlex.join(sys.argv[1:])}".rstrip()
     return text.encode("utf-8", "backslashreplace").decode()  # names of files may be any bytes
 

@@ -1,4 +1,4 @@
-"""The start of the command line: `brns`, or `python -m brns.cli`."""
+"""The start of the command line: `brns`, or `python -m brns`."""
 
 import io
 import itertools
@@ -67,7 +67,7 @@ def format_user_traceback(error: BaseException) -> str:
     def is_of_others(frame: traceback.FrameSummary) -> bool:
         return frame.filename.startswith((own, "<")) or is_library_file(frame.filename)
 
-    own = os.path.dirname(os.path.dirname(__file__))
+    own = os.path.dirname(__file__)
     for each in (error, error.__cause__):
         frames = traceback.extract_tb(each.__traceback__ if each else None)
         if user_frames := list(itertools.dropwhile(is_of_others, frames)):
