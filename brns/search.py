@@ -267,6 +267,10 @@ class NoveltySearch(eqx.Module):
         def add_last(part: Any, argument: Any) -> Callable[..., Any]:
             return lambda *arrays: part(*arrays, argument)
 
+        def draw_founders(key: Key[Array, ""]) -> Any:
+            return self.founders(key, n, space)
+
+        check_draws_by_key_alone("founders", self.founders, draw_founders, key)
         for mutate in self.mutate_as_mixture.operators:
             check_draws_by_key_alone("mutate", mutate, add_last(mutate, space), key, genotypes)
         points = jax.ShapeDtypeStruct((2 * n, self.task.behavior_space.dimension), jnp.float32)

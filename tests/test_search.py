@@ -52,12 +52,13 @@ def run():
 @pytest.mark.parametrize(
     ("name", "part"),
     [
+        ("founders", lambda key, n, box: np.random.uniform(size=(n, box.dimension))),
         ("mutate", lambda key, rows, box: rows * np.random.uniform(size=rows.shape)),
         ("select", lambda union, n: jnp.array(np.random.permutation(len(union.id))[:n])),
     ],
 )
 def test_operators_that_draw_by_numpy_are_refused(name, part):
-    """They would draw the same numbers in every generation."""
+    """They would draw the same numbers in every generation, and no seed's founders again."""
     with pytest.raises(ValueError, match=f"{name} must draw by jax.random and its key alone"):
         search(**{name: part}).init(KEY)
     search(mutate=lambda key, rows, box: rows * jax.random.uniform(key, rows.shape)).init(KEY)
