@@ -23,7 +23,8 @@ from brns.comparison.markdown import format_table
 from brns.comparison.statistics import explain_too_few_seeds
 from brns.comparison.worlds import world
 from brns.formatting import format_csv, read_csv
-from brns.metrics import tessellation
+from brns.metrics.coverage import coverage
+from brns.metrics.tessellation import make_tessellation
 from brns.runs.files import write_bytes
 from brns.runs.provenance import collect_provenance, find_brns_commit_or_version, format_provenance
 
@@ -158,14 +159,15 @@ def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
         if not jobs:
             continue
         pool = np.concatenate([run(name, method, POOL)[0] for method in METHODS])
-        centres = tessellation.make_tessellation(pool)
+        centres = make_tessellation(pool)
+        unscaled = brns.Box([0.0] * pool.shape[1], [1.0] * pool.shape[1])
         for _, method, seed in jobs:
             behaviors, oracle, seconds = run(name, method, seed)
             row = {
                 "world": name,
                 "method": method,
                 "seed": seed,
-                "own": tessellation.coverage(behaviors, centres),
+                "own": coverage(behaviors, unscaled, centres),
                 "oracle": oracle,
                 "seconds": seconds,
                 "commit": find_brns_commit_or_version(),

@@ -217,11 +217,11 @@ def figure(
     out = out or Path(f"{name}.png")
     if data and data.suffix != ".csv":
         raise ValueError(f"the numbers' file ends in .csv; got {str(data)!r}")
-    shape = None
+    grid = None
     if cells:
         what = "--cells takes numbers such as 12,12, one a dimension"
-        shape = validate_setting(what, tuple[int, ...], parse_value(f"{cells},"))
-    prepared = prepare_figure(name, load_records(directories, search), over=over, shape=shape)
+        grid = validate_setting(what, tuple[int, ...], parse_value(f"{cells},"))
+    prepared = prepare_figure(name, load_records(directories, search), over=over, cells=grid)
     save(prepared.draw(width=width), out)
     typer.echo(f"Figure: {out}")
     if data:

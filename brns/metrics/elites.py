@@ -1,13 +1,12 @@
-"""Elites: the fittest individual in each cell of a grid, the sum of their fitness, and a table."""
+"""Elites: the fittest individual in each cell, the sum of their fitness, and a table."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from brns.core import Population
-from brns.metrics.coverage import find_cell_coordinates
+from brns.metrics.coverage import Cells, find_cell_coordinates
 from brns.metrics.recorded import (
     NoveltySearch,
     Record,
@@ -19,29 +18,30 @@ if TYPE_CHECKING:
     import pandas
 
 
-def elites(record: Record, shape: Sequence[int]) -> Population:
+def elites(record: Record, cells: Cells) -> Population:
     """Of everything that a run evaluated, the fittest of each cell that was visited, the first
     born of equals.
 
     Args:
         record: the run.
-        shape: the number of cells in each dimension of the behavior space.
+        cells: as many as a grid has in each dimension of the behavior space, or the centres of a
+            tessellation.
 
     Returns:
         In the order of their cells (`coverage.find_cell_coordinates`), the last dimension running
         fastest.
     """
-    best = read_elites_without_genotypes(record, shape)
+    best = read_elites_without_genotypes(record, cells)
     genotype = record.genotypes(best["id"], best["born"])
     return Population(genotype=genotype, **best)  # ty: ignore[invalid-argument-type]
 
 
-def read_elites_without_genotypes(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
+def read_elites_without_genotypes(record: Record, cells: Cells) -> dict[str, np.ndarray]:
     """The columns of the elites without the genotype, which takes longer to read.
 
     Args:
         record: the run.
-        shape: the number of cells in each dimension.
+        cells: as many as a grid has in each dimension, or centres.
 
     Returns:
         Columns by name, in the order of `elites`.
@@ -49,12 +49,12 @@ def read_elites_without_genotypes(record: Record, shape: Sequence[int]) -> dict[
     columns = read_all_evaluated(record)
     columns = {name: column[~columns["failed"]] for name, column in columns.items()}
     order = np.lexsort((columns["id"], -columns["fitness"]))
-    cell = find_cell_coordinates(columns["descriptor"][order], record.behavior_space, shape)
+    cell = find_cell_coordinates(columns["descriptor"][order], record.behavior_space, cells)
     _, first = np.unique(cell, axis=0, return_index=True)
     return {name: values[order[first]] for name, values in columns.items()}
 
 
-def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float[np.ndarray, " g"]:
+def qd_score(record: Record, cells: Cells, offset: float = 0.0) -> Float[np.ndarray, " g"]:
     r"""$\sum_c (f_c - offset)$ after each generation: over the visited cells, the fitness of their
     elites by then.
 
@@ -63,7 +63,7 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
 
     Args:
         record: the run.
-        shape: the number of cells in each dimension.
+        cells: as many as a grid has in each dimension, or centres.
         offset: subtracted from fitness; with the task's least fitness a new cell never lowers the
             score.
 
@@ -72,7 +72,7 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     """
     points = read_valid_rows_by_generation(record, "descriptor")
     fitness = read_valid_rows_by_generation(record, "fitness")
-    visited = find_cell_coordinates(np.concatenate(points), record.behavior_space, shape)
+    visited = find_cell_coordinates(np.concatenate(points), record.behavior_space, cells)
     _, cell = np.unique(visited, axis=0, return_inverse=True)
     best, scores, at = np.full(int(np.max(cell)) + 1, -np.inf), [], 0
     for values in fitness:

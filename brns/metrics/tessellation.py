@@ -1,4 +1,4 @@
-"""Coverage of descriptor space: the share of a tessellation's cells that was visited.
+"""Cells of a descriptor space of any number of dimensions: a tessellation.
 
 Cells are the regions nearest to centres, which k-means places among behaviors that were really met.
 So they measure behaviors of any number of dimensions, of which a grid says nothing. The centres
@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 from jaxtyping import Float
 
-from brns.metrics.coverage import Generations, Points, count_new_cells
+from brns.metrics.coverage import Points
 from brns.progress import show_progress_of
 
 CELLS = 3000
@@ -26,7 +26,7 @@ Centres = Float[np.ndarray, "c d"]
 
 
 def make_tessellation(
-    points: Points, cells: int = CELLS, seed: int = 0, progress: bool = True
+    points: Points, number: int = CELLS, seed: int = 0, progress: bool = True
 ) -> Centres:
     """The centres of a centroidal Voronoi tessellation: k-means over behaviors.
 
@@ -36,14 +36,13 @@ def make_tessellation(
     same points in the same order give the same centres.
 
     Args:
-        points: Behaviors that all compared methods evaluated in a seed that is not counted,
-            `(n, d)`.
-        cells: How many centres; fewer where a seventh of the points has fewer that differ.
+        points: Behaviors `(n, d)`, divided by the widths of their box where these differ.
+        number: How many centres; fewer where a seventh of the points has fewer that differ.
         seed: Of the draw of a seventh of the points and of the first centres.
         progress: Whether a bar is shown.
 
     Returns:
-        The centres, `(c, d)`.
+        The centres, `(c, d)`, in the unit of the points.
 
     Raises:
         ValueError: Where there are fewer than 2 cells or no finite points.
@@ -51,49 +50,18 @@ def make_tessellation(
     from scipy.cluster.vq import kmeans2  # a summary without it starts sooner
 
     points = np.asarray(points)
-    if cells < 2 or not len(points) or not np.isfinite(points).all():
+    if number < 2 or not len(points) or not np.isfinite(points).all():
         raise ValueError(
-            f"a tessellation needs finite points and at least 2 cells; got {cells} cells and "
+            f"a tessellation needs finite points and at least 2 cells; got {number} cells and "
             f"points of shape {points.shape}"
         )
     generator = np.random.default_rng(seed)
     drawn = generator.permutation(len(points))[: math.ceil(len(points) / SHARE)]
     used = points[drawn].astype(np.float64)
     different = np.unique(used, axis=0)
-    centres = different[generator.permutation(len(different))[:cells]]
+    centres = different[generator.permutation(len(different))[:number]]
     for _ in show_progress_of(range(ITERATIONS), "placing cells", ITERATIONS, progress):
         # A centre without points stays where it is.
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             centres, _ = kmeans2(used, centres, iter=1, minit="matrix")
     return centres
-
-
-def coverage(points: Points, centres: Centres) -> float:
-    """The share of the tessellation's cells in which at least one point lies.
-
-    Args:
-        points: Behaviors of one run, `(n, d)`.
-        centres: Those that `make_tessellation` returns.
-
-    Returns:
-        A share in [0, 1].
-    """
-    return float(cumulative_coverage([points], centres)[-1])
-
-
-def cumulative_coverage(generations: Generations, centres: Centres) -> Float[np.ndarray, " g"]:
-    """The share of cells visited up to each generation.
-
-    Args:
-        generations: An array `(n_g, d)` for each generation.
-        centres: Those that `make_tessellation` returns.
-
-    Returns:
-        Entry g counts the points of generations 0 ... g.
-    """
-    from scipy.cluster.vq import vq
-
-    # One generation after another: their distances to all centres are in memory.
-    nearest = [vq(np.asarray(points, np.float64), centres)[0] for points in generations]
-    new = count_new_cells(np.concatenate(nearest), [*map(len, nearest)])
-    return np.cumsum(new) / len(centres)

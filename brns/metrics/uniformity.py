@@ -1,6 +1,5 @@
 """Uniformity: how far a distribution over the behavior space is from uniform."""
 
-import math
 from collections.abc import Sequence
 
 import jax.numpy as jnp
@@ -9,7 +8,13 @@ from jaxtyping import Float, Shaped
 
 from brns.core import Box
 from brns.core.novelty import score_novelty_jit
-from brns.metrics.coverage import Points, compute_cell_centers, find_cell_coordinates
+from brns.metrics.coverage import (
+    Cells,
+    Points,
+    compute_cell_centers,
+    count_cells,
+    find_cell_coordinates,
+)
 from brns.metrics.recorded import Numbers, Record, require_states
 
 
@@ -47,7 +52,7 @@ def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = Non
     return 0.0 if np.isnan(distance) else float(distance)
 
 
-def distance_to_uniform_of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
+def distance_to_uniform_of_points(points: Points, box: Box, cells: Cells) -> float:
     """The distance to uniform of the number of points in each cell, such as an archive's
     descriptors.
 
@@ -57,17 +62,17 @@ def distance_to_uniform_of_points(points: Points, box: Box, shape: Sequence[int]
     Args:
         points: `(n, d)`, in the units of the box.
         box: the space.
-        shape: the number of cells in each dimension.
+        cells: as many as a grid has in each dimension, or the centres of a tessellation.
 
     Returns:
         From 0 to 1.
     """
-    _, counts = np.unique(find_cell_coordinates(points, box, shape), axis=0, return_counts=True)
-    return distance_to_uniform(counts, math.prod(map(int, shape)))
+    _, counts = np.unique(find_cell_coordinates(points, box, cells), axis=0, return_counts=True)
+    return distance_to_uniform(counts, count_cells(cells))
 
 
 def distance_to_uniform_of_values(
-    points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]
+    points: Points, values: Float[Numbers, " n"], box: Box, cells: Cells
 ) -> float:
     """The distance to uniform of the mean value in each visited cell.
 
@@ -75,12 +80,12 @@ def distance_to_uniform_of_values(
         points: `(n, d)`, in the units of the box.
         values: of the points, such as their novelty, `(n,)`.
         box: the space.
-        shape: the number of cells in each dimension.
+        cells: as many as a grid has in each dimension, or the centres of a tessellation.
 
     Returns:
         From 0 to 1.
     """
-    _, where = np.unique(find_cell_coordinates(points, box, shape), axis=0, return_inverse=True)
+    _, where = np.unique(find_cell_coordinates(points, box, cells), axis=0, return_inverse=True)
     sums = np.bincount(where, np.asarray(values, np.float64))
     return distance_to_uniform(sums / np.bincount(where))
 

@@ -74,7 +74,8 @@ def draw(
         ax: axes of yours, on which one panel is drawn, in your style.
         width: for print: 3.5 inches ("column") or 7.2 ("page"), in type of 7 points.
         over: what x is, of curves.
-        **options: `shape`, the number of cells in each dimension, of coverage, elites and qd-score;
+        **options: `cells`, as many as a grid has in each dimension, of coverage, elites and
+            qd-score (of the first and the last also the centres of a tessellation);
             `individuals`, whose behaviors count for coverage, "survivors" or "evaluated";
             `generation` of a novelty map or a population; `individual`, by its id, of lineage.
 
@@ -174,10 +175,9 @@ def prepare_figure(
     requested = {option: value for option, value in options.items() if value is not None}
     for option in sorted({*requested, *how}.difference(picture.options)):
         known = ", ".join(picture.options) or "none"
-        option = "shape (--cells)" if option == "shape" else option
         raise ValueError(f"{name} has no option {option}; its options are: {known}")
-    if isinstance(shape := requested.get("shape"), int):
-        raise ValueError(f"shape must be numbers of cells, as in ({shape}, {shape}); got {shape}")
+    if isinstance(cells := requested.get("cells"), int):
+        raise ValueError(f"cells must be one number a dimension, as in ({cells}, {cells}); got one")
     if last and picture.panels == "states":
         requested.setdefault("generation", None)
     return Prepared(picture, *_gather_panels(picture, records, settings | requested), how)

@@ -11,10 +11,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from brns.metrics import coverage as coverages
-from brns.metrics import cycling, dynamics, paths, tessellation
-from brns.metrics.coverage import Individuals, read_behaviors_by_generation
+from brns.metrics import cycling, dynamics, paths
+from brns.metrics.coverage import Cells, Individuals
 from brns.metrics.elites import qd_score as score_elites
-from brns.metrics.recorded import count_evaluations, require_states
+from brns.metrics.recorded import (
+    count_evaluations,
+    read_valid_rows_by_generation,
+    require_states,
+)
+from brns.metrics.tessellation import make_tessellation
 from brns.pictures.cost import NoveltyStep, measure_cpu_and_wall_milliseconds
 from brns.pictures.records import (
     Runs,
@@ -102,13 +107,17 @@ class Curve(NamedTuple):
     """as of `Curves`, like the next two"""
     most: float | None = None
     reference: float | None = None
+    slow: bool = False
+    """whether to show how many runs are done"""
 
     def gather(self, records: Runs) -> Curves:
         """A series for each method, at the generations that all of its runs have."""
         series = []
         for label, runs in group_by_method(records).items():
             generations = _find_common_generations(map(self.at, runs))
-            rows = [self.statistic(each)[np.isin(self.at(each), generations)] for each in runs]
+            rows = []
+            for each in show_progress_of(runs, "measuring", len(runs), visible=self.slow):
+                rows.append(self.statistic(each)[np.isin(self.at(each), generations)])
             values = np.array(rows, np.float64)
             if len(generations) < 2 or not np.isfinite(values).any():
                 none = "has none" if len(generations) > 1 else "has too few"
@@ -193,61 +202,56 @@ class Costs(NamedTuple):
 
 
 def gather_coverage(
-    records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
+    records: Runs, cells: Cells | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
-    """Cumulative coverage; cells are by default halved as long as a method covers most of them. In
-    many dimensions they are those of a tessellation.
+    """Cumulative coverage; a grid's cells are by default halved as long as a method covers most of
+    them.
     """
-    space = list_runs(records)[0].behavior_space
     who = "survivors" if individuals == "survivors" else "all evaluated"
-    cells = shape or coverages.choose_grid_shape_or_none(space)
-    if cells is None:
-        return _gather_coverage_of_tessellation(records, individuals, who)
-    cells = tuple(cells)
+    finer = cells is None
+    cells = choose_cells(records) if cells is None else cells
     while True:
-        statistic = partial(coverages.coverage_of_record, shape=cells, individuals=individuals)
-        quantity = f"share of {_format_cells(cells)} cells, {who}"
-        shares = Curve(statistic, quantity, most=1.0).gather(records)
-        saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
-        if shape or not saturated or 2 * min(cells) > FINEST:
+        statistic = partial(coverages.coverage_of_record, cells=cells, individuals=individuals)
+        quantity = f"share of {_format_cells(cells)}, {who}"
+        slow = coverages.is_tessellation(cells)
+        shares = Curve(statistic, quantity, most=1.0, slow=slow).gather(records)
+        finer = finer and not slow and 2 * min(cells) <= FINEST
+        if not finer or all(line.values[:, -1].mean() <= SATURATED for line in shares.series):
             return shares
         cells = tuple(2 * side for side in cells)
 
 
-def _gather_coverage_of_tessellation(records: Runs, individuals: Individuals, who: str) -> Curves:
-    """Cumulative coverage of cells among what these runs evaluated, to which each method adds as
-    many behaviors.
-    """
-    groups, runs = group_by_method(records), list_runs(records)
-    width, points = runs[0].behavior_space.high - runs[0].behavior_space.low, []
-    for seeds in groups.values():
-        for record in seeds:
-            everyone = np.concatenate(read_behaviors_by_generation(record, "evaluated"))
-            rows = pick_evenly(0, len(everyone) - 1, PLACING // len(groups) // len(seeds))
-            points.append(everyone[rows] / width)
-    centres = tessellation.make_tessellation(np.concatenate(points), TESSELLATION)
-    shares = {}
-    for record in show_progress_of(runs, "finding cells", len(runs)):
-        behaviors = read_behaviors_by_generation(record, individuals)
-        relative = [np.asarray(each) / width for each in behaviors]
-        shares[record.path] = tessellation.cumulative_coverage(relative, centres)
-    quantity = f"share of {len(centres)} cells among these runs' behaviors, {who}"
-    return Curve(lambda record: shares[record.path], quantity, most=1.0).gather(records)
-
-
-def _format_cells(cells: Sequence[int]) -> str:
-    return " × ".join(map(str, cells))
-
-
-def gather_qd_score(records: Runs, shape: Sequence[int] | None = None) -> Curves:
+def gather_qd_score(records: Runs, cells: Cells | None = None) -> Curves:
     """The QD score above the least fitness that any of the runs met."""
-    space = list_runs(records)[0].behavior_space
-    if shape is None:
-        shape = ELITES if space.dimension == 2 else coverages.resolve_grid_shape(space, None)
     least = find_least_fitness(list_runs(records), "a QD score")
-    statistic = partial(score_elites, shape=shape, offset=least)
-    quantity = f"QD score of {_format_cells(shape)} cells, above {least:.3g}"
-    return Curve(statistic, quantity).gather(records)
+    if cells is None:
+        planar = list_runs(records)[0].behavior_space.dimension == 2
+        cells = ELITES if planar else choose_cells(records)
+    statistic = partial(score_elites, cells=cells, offset=least)
+    quantity = f"QD score of {_format_cells(cells)}, above {least:.3g}"
+    return Curve(statistic, quantity, slow=coverages.is_tessellation(cells)).gather(records)
+
+
+def choose_cells(records: Runs) -> Cells:
+    """The paper's grid; in more than 3 dimensions the centres of a tessellation of what these runs
+    evaluated, to which each method adds as many behaviors.
+    """
+    groups, space = group_by_method(records), list_runs(records)[0].behavior_space
+    if grid := coverages.choose_grid_shape_or_none(space):
+        return grid
+    width, points = np.asarray(space.high - space.low), []
+    for runs in groups.values():
+        for record in runs:
+            everyone = np.concatenate(read_valid_rows_by_generation(record, "descriptor"))
+            rows = pick_evenly(0, len(everyone) - 1, PLACING // len(groups) // len(runs))
+            points.append(everyone[rows] / width)
+    return make_tessellation(np.concatenate(points), TESSELLATION) * width
+
+
+def _format_cells(cells: Cells) -> str:
+    if coverages.is_tessellation(cells):
+        return f"{len(cells)} cells among these runs' behaviors"
+    return f"{' × '.join(map(str, cells))} cells"
 
 
 def gather_three_rows_of_q_matrix(records: Runs) -> Curves:

@@ -211,13 +211,13 @@ def compute_novelty_grid(
     return novelty.reshape(cells, cells).T.copy()
 
 
-def gather_elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
+def gather_elites(record: Record, cells: Sequence[int] = ELITES) -> Elites:
     """The fitness of the fittest in each cell of a plane."""
     _check_planar(record, "a map of elites")
     find_least_fitness([record], "a map of elites")
-    best = read_elites_without_genotypes(record, shape)
-    fitness = np.full(shape, np.nan)
-    at = find_cell_coordinates(best["descriptor"], record.behavior_space, shape)
+    best = read_elites_without_genotypes(record, cells)
+    fitness = np.full(cells, np.nan)
+    at = find_cell_coordinates(best["descriptor"], record.behavior_space, cells)
     fitness[tuple(at.T)] = best["fitness"]
     return Elites(find_scene(record), make_plain_scene(record.behavior_space).extent, fitness.T)
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from brns.core import Box
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
-from brns.metrics.coverage import resolve_grid_shape
+from brns.metrics.coverage import require_grid_shape
 from brns.metrics.recorded import read_valid_rows_by_generation, require_states
 from brns.runs.record import Record
 from brns.settings.differences import (
@@ -202,7 +202,7 @@ def find_least_fitness(records: Iterable[Record], what: str) -> float:
 def distance_to_uniform_of_archive_or_novelty(record: Record) -> np.ndarray:
     """Figure 3f of one run, in the generations kept; NaN where an archive is empty."""
     space = record.behavior_space
-    cells = resolve_grid_shape(space, None)
+    cells = require_grid_shape(space)
     distances = []
     for generation in require_states(record, "uniformity"):
         entries = read_archive_entries(record, generation)

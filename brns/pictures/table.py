@@ -95,7 +95,7 @@ FIGURES: dict[str, Picture] = {
         "tessellation of what these runs evaluated.",
         gather_curves.gather_coverage,
         paper=("3a",),
-        options=("shape", "individuals", "over"),
+        options=("cells", "individuals", "over"),
     ),
     "uniformity": Picture(
         "Uniformity",
@@ -180,17 +180,17 @@ FIGURES: dict[str, Picture] = {
         gather_maps.gather_elites,
         paint_maps.paint_elites,
         panels="run",
-        options=("shape",),
+        options=("cells",),
     ),
     "qd-score": Picture(
         "QD score",
         "The fitness of the elites of 20 × 20 cells of a plane, else of coverage's, summed above "
         "the least fitness that any of the runs met, so that a new cell never lowers the score.",
         gather_curves.gather_qd_score,
-        options=("shape", "over"),
+        options=("cells", "over"),
     ),
 }
 PAPER = {number: name for name, figure in FIGURES.items() for number in figure.paper}
 """the figures by their numbers in the paper"""
-AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
+AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"cells": (6, 6)}}
 """options of figures that are asked for by their number"""

@@ -60,8 +60,8 @@ def test_a_space_of_up_to_three_dimensions_has_cells_of_its_own():
     boxes = [Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
     shapes = [coverage.choose_grid_shape_or_none(box) for box in boxes]
     assert shapes == [(36,), (6, 6), (6, 6, 6), None]
-    with pytest.raises(ValueError, match=r"4 dimensions has no cells .*tessellation"):
-        coverage.resolve_grid_shape(boxes[3], None)
+    with pytest.raises(ValueError, match=r"4 dimensions has no grid .*tessellation"):
+        coverage.require_grid_shape(boxes[3])
 
 
 def test_what_has_no_coverage_is_refused(unchecked):
@@ -77,4 +77,3 @@ def test_a_shape_may_be_an_array_of_numpy(unchecked):
     box, shape = Box([-50.0] * 32, [50.0] * 32), np.full(32, 10)
     points = np.stack([np.full(32, 49.0), np.full(32, -49.0), np.full(32, -48.0)])
     assert coverage.coverage(points, box, shape) == pytest.approx(2e-32, rel=1e-9, abs=0)
-    assert coverage.resolve_grid_shape(box, shape).tolist() == [10] * 32

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from fake_record import FakeRecord, population
 from numpy.testing import assert_array_equal
 
-from brns.metrics import tessellation
+from brns import Box
+from brns.metrics import coverage, elites, tessellation, uniformity
+
+UNIT = Box([0.0] * 40, [1.0] * 40)
 
 
 @pytest.fixture(scope="module")
@@ -22,17 +26,52 @@ def test_clusters_are_all_covered_by_their_points_and_one_by_a_quarter(clusters)
     assert np.linalg.norm(centres[:, None] - middles, axis=-1).min(axis=1).max() < 2
     distances = np.linalg.norm(points[:70, None] - centres, axis=-1)
     own = np.unique(distances.argmin(axis=1))
-    assert tessellation.coverage(points, centres) == 1
-    assert tessellation.coverage(points[:70], centres) == len(own) / 12 < 1
+    assert coverage.coverage(points, UNIT, centres) == 1
+    assert coverage.coverage(points[:70], UNIT, centres) == len(own) / 12 < 1
 
 
-def test_coverage_adds_up_over_generations_of_any_size():
+def test_coverage_adds_up_over_generations_of_any_size(monkeypatch):
     """Centres at 0, 1, 2 and 3; the third generation is nowhere new, the fourth is empty."""
+    monkeypatch.setattr(coverage, "QUERIES", 2)
     centres = np.arange(4.0)[:, None] * np.ones(5)
     generations = [np.full((2, 5), 0.2), np.array([[2.4], [1.1], [2.0]]) * np.ones(5)]
     generations += [np.ones((1, 5)), np.zeros((0, 5))]
-    shares = tessellation.cumulative_coverage(generations, centres)
+    box = Box([0.0] * 5, [1.0] * 5)
+    shares = coverage.cumulative_coverage(generations, box, centres)
     assert_array_equal(shares, [0.25, 0.75, 0.75, 0.75])
+
+
+def test_the_nearest_centre_is_found_in_widths_of_the_box():
+    """(3, 1) is 1 from (3, 0) and 3 from (0, 1), in a box ten times as wide 1 and 0.3."""
+    centres = np.array([[0.0, 1.0], [3.0, 0.0]])
+    for width, nearest in ((10.0, 0), (1.0, 1)):
+        box = Box([0.0, 0.0], [width, 1.0])
+        cells = coverage.find_cell_coordinates(np.array([[3.0, 1.0]]), box, centres)
+        assert cells.tolist() == [[nearest]]
+
+
+def test_the_centres_of_a_grid_are_a_tessellation_that_measures_as_the_grid():
+    generator = np.random.default_rng(1)
+    box, shape = Box([-1.0, 0.0, 5.0], [1.0, 30.0, 6.0]), (2, 3, 4)
+    centres = coverage.compute_cell_centers(box, shape)
+    history = []
+    for g in range(5):
+        places = generator.uniform(np.asarray(box.low), np.asarray(box.high), (6, 3))
+        born = population(np.arange(6) + 6 * g, places, born=np.full(6, g))
+        born = born._replace(fitness=generator.normal(size=6))
+        history.append((born, born))
+    record = FakeRecord(history, box=box)
+    places = record.column("offspring.descriptor").reshape(-1, 3)
+    for measure in (
+        coverage.coverage_of_record,
+        elites.qd_score,
+        lambda record, cells: elites.elites(record, cells).id,
+        lambda record, cells: uniformity.distance_to_uniform_of_points(places, box, cells),
+        lambda record, cells: uniformity.distance_to_uniform_of_values(
+            places, places[:, 1], box, cells
+        ),
+    ):
+        assert_array_equal(measure(record, centres), measure(record, shape))
 
 
 def test_the_same_points_give_the_same_cells(clusters):

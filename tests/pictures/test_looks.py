@@ -286,13 +286,13 @@ def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax, m
         return re.search(r"(\d+) × (\d+) cells", " ".join(ax.get_ylabel().split())).groups()
 
     assert shown() == ("6", "6")
-    assert shown(shape=(5, 4)) == ("5", "4")
-    with pytest.raises(ValueError, match="age has no option shape"):
-        shown("age", shape=(3, 3))
-    with pytest.raises(ValueError, match=r"as in \(20, 20\); got 20"):
-        shown(shape=20)
+    assert shown(cells=(5, 4)) == ("5", "4")
+    with pytest.raises(ValueError, match="age has no option cells"):
+        shown("age", cells=(3, 3))
+    with pytest.raises(ValueError, match=r"as in \(20, 20\); got one"):
+        shown(cells=20)
     with pytest.raises(ValueError, match="from 1 on"):
-        shown(shape=(0, 3))
+        shown(cells=(0, 3))
     monkeypatch.setattr("brns.pictures.gather_curves.SATURATED", 0.0)  # never fine enough
     assert (shown(), shown("3a")) == (("48", "48"), ("6", "6"))
 

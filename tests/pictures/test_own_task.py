@@ -205,13 +205,13 @@ def test_coverage_of_paths_counts_cells_among_what_all_runs_evaluated(individual
 def test_each_method_places_as_many_cells_whatever_its_seeds(walks, monkeypatch):
     """Of 8 behaviors half are of the method with one seed, and a quarter of each other run."""
     drawn = []
-    make = gather_curves.tessellation.make_tessellation
+    make = gather_curves.make_tessellation
     monkeypatch.setattr(gather_curves, "PLACING", 8)
     monkeypatch.setattr(gather_curves, "group_by_method", lambda _: {"a": walks, "b": walks[:1]})
     monkeypatch.setattr(
-        gather_curves.tessellation,
+        gather_curves,
         "make_tessellation",
-        lambda points, cells: make(drawn.append(points) or points, cells),
+        lambda points, number: make(drawn.append(points) or points, number),
     )
     data("coverage", walks)
     everyone = [read_all_evaluated(record, ["descriptor"])["descriptor"] for record in walks]
