@@ -34,7 +34,7 @@ from brns.settings.description import part_to_json
 from brns.settings.edits import count_process_edits, describe_code_for_workers
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
-from brns.tasks.processes import START, Packed, ProcessThreads
+from brns.tasks.processes import START, ProcessThreads
 from brns.tasks.sharded import Sharded, Wrapper
 from brns.tasks.worker import EvaluationError, WorkerError
 
@@ -91,12 +91,14 @@ class Chunked(Wrapper):
             )
 
     @functools.cached_property
-    def _pickled_tasks(self) -> dict[bytes, Packed]:
+    def _pickled_tasks(self) -> dict[bytes, tuple[str, bytes]]:
         """The last one, by `count_process_edits` and the settings of JAX."""
         return {}
 
-    def _pickle_task(self) -> Packed:
-        """The task for its workers, with what a script or a notebook defines and registers."""
+    def _pickle_task(self) -> tuple[str, bytes]:
+        """A digest, and the task for its workers with what a script or a notebook defines and
+        registers.
+        """
         settings = {name: getattr(jax.config, name) for name in JAX_DEFAULTS}
         # After an edit workers take it anew, though it may be what they had before that.
         now = f"{count_process_edits()} {settings}".encode()
@@ -115,7 +117,7 @@ class Chunked(Wrapper):
         # Of this process: a cluster that has the task of an earlier one may have its code too.
         here = worker.PROCESS, worker.VERSIONS, settings
         content = pickle.dumps((*here, environments, task, code))
-        packed = Packed(hashlib.sha256(content + now).hexdigest(), content)
+        packed = hashlib.sha256(content + now).hexdigest(), content
         self._pickled_tasks.clear()
         self._pickled_tasks[now] = packed
         return packed

@@ -31,14 +31,6 @@ LARGE = 1_000_000  # bytes of a task, from which on a cluster keeps it, and chun
 _THREAD = threading.local()  # has the process of a thread that evaluates
 
 
-class Packed(NamedTuple):
-    """A task on its way to workers."""
-
-    digest: str
-    content: Any
-    """bytes; on its way to a cluster that has them already, what stands for them there"""
-
-
 class Start(NamedTuple):
     """How a process starts."""
 
@@ -73,17 +65,17 @@ class ProcessThreads(Executor):
             return self.opened
 
     def submit(  # ty: ignore[incompatible-method-override]
-        self, _: Callable, request: str, packed: Packed, *chunk: Any
+        self, _: Callable, request: str, packed: tuple[str, bytes], *chunk: Any
     ) -> Future:
+        digest, content = packed
         opened = self.get_or_open_executor()
         with self.lock:
             scatter = getattr(opened, "scatter", None)
-            content = packed.content
             if scatter is not None and len(content) > LARGE:
-                if packed.digest not in self.placed:
-                    self.placed[packed.digest] = scatter(content)
-                content = self.placed[packed.digest]
-            arguments = self.processes, self.start, request, packed.digest, content, *chunk
+                if digest not in self.placed:
+                    self.placed[digest] = scatter(content)
+                content = self.placed[digest]
+            arguments = self.processes, self.start, request, digest, content, *chunk
             return opened.submit(_evaluate_in_process, *arguments)
 
     def shutdown(self, *_: Any, **__: Any) -> None:
