@@ -9,7 +9,7 @@ import difflib
 import textwrap
 import weakref
 from collections.abc import Collection, Mapping, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 
@@ -122,29 +122,20 @@ def _remember_settings_and_find_changed(thing: Any) -> set[str]:
     return set()
 
 
-class SentCode(NamedTuple):
-    """The code of a task, for a worker that imports it to compare with its own."""
-
-    texts: dict[str, str]
-    changing: list[str]
-
-
-def describe_code_for_workers(task: Any) -> SentCode:
-    """A task's code, and which of it evaluations changed."""
-    code = UserCode(task)
-    return SentCode(code.texts, list_evaluation_side_effects(code))
-
-
-def find_mismatched_code(sent: SentCode, here: UserCode) -> list[str]:
-    """The names of functions, and of numbers and texts, that are others than the sender's."""
+def find_mismatched_code(
+    sent: Mapping[str, str], changing: Collection[str], here: UserCode
+) -> list[str]:
+    """The names of functions, and of numbers and texts, that a worker has otherwise than the
+    sender, but for what evaluations change there.
+    """
     names = here.files.keys() | here.constants
-    both = [name for name in sent.texts if name in names and _can_compare_code(sent, here, name)]
-    texts = {name: sent.texts[name] for name in both}
-    mismatched = diff_code_by_name(texts, here, sent.changing)
+    both = {name: text for name, text in sent.items() if name in names}
+    texts = {name: text for name, text in both.items() if _can_compare(text, here.texts[name])}
+    mismatched = diff_code_by_name(texts, here, changing)
     return [name for name in mismatched if name in texts]
 
 
-def _can_compare_code(sent: SentCode, here: UserCode, name: str) -> bool:
+def _can_compare(*texts: str) -> bool:
     """Whether there is a source of both, or a digest of both: pytest's code has none."""
-    both = [split_source_from_digests(texts[name]) for texts in (sent.texts, here.texts)]
+    both = [split_source_from_digests(text) for text in texts]
     return all(source for source, _ in both) or all(digests for _, digests in both)

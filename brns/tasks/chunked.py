@@ -31,7 +31,8 @@ from brns.checks.parts import JAX_DEFAULTS, check_setting_types, check_settings_
 from brns.core import Box, Evaluation, Task
 from brns.core.box import is_within_numeric_range
 from brns.settings.description import part_to_json
-from brns.settings.edits import count_process_edits, describe_code_for_workers
+from brns.settings.edits import count_process_edits, list_evaluation_side_effects
+from brns.settings.sources import UserCode
 from brns.tasks import worker
 from brns.tasks.policy import Genotypes
 from brns.tasks.processes import START, ProcessThreads
@@ -113,10 +114,11 @@ class Chunked(Wrapper):
                 "cannot be pickled, such as a lock or a simulator, by __getstate__, and make it in "
                 "evaluate where it is missing"
             ) from error
-        code = describe_code_for_workers(unwrap_task(self.task))
+        code = UserCode(unwrap_task(self.task))
+        changing = list_evaluation_side_effects(code)
         # Of this process: a cluster that has the task of an earlier one may have its code too.
         here = worker.PROCESS, worker.VERSIONS, settings
-        content = pickle.dumps((*here, environments, task, code))
+        content = pickle.dumps((*here, environments, task, code.texts, changing))
         packed = hashlib.sha256(content + now).hexdigest(), content
         self._pickled_tasks.clear()
         self._pickled_tasks[now] = packed

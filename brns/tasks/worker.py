@@ -153,7 +153,7 @@ def _set_jax_settings(settings: dict[str, Any]) -> None:
 
 
 def _load_and_check_task(content: bytes) -> tuple[dict[str, Any], Task]:
-    process, versions, settings, environments, pickled, code = pickle.loads(content)
+    process, versions, settings, environments, pickled, code, changing = pickle.loads(content)
     for name in VERSIONS:
         if VERSIONS[name] != versions[name]:
             raise ImportError(
@@ -176,7 +176,7 @@ def _load_and_check_task(content: bytes) -> tuple[dict[str, Any], Task]:
     here = UserCode(task)
     if task.traceable:
         discard_compiled_if_edited(here)
-    if other := find_mismatched_code(code, here):
+    if other := find_mismatched_code(code, changing, here):
         raise ImportError(
             f"here {', '.join(other)} is other code than the search's: its file was edited after "
             "the search imported it, or its folder here is another version, so start Python anew; "

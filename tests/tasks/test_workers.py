@@ -392,9 +392,9 @@ def test_a_worker_with_other_versions_of_packages_says_which(monkeypatch):
 def test_workers_tell_a_task_from_that_of_its_code_before_an_edit(monkeypatch):
     before, _ = Chunked(HostIdentity())._pickle_task()
     assert Chunked(HostIdentity())._pickle_task()[0] == before
-    code = chunked.describe_code_for_workers(HostIdentity())
-    edited = code._replace(texts={"small_tasks.HostIdentity": "# as it was before"})
-    monkeypatch.setattr(chunked, "describe_code_for_workers", lambda task: edited)
+    edited = chunked.UserCode(HostIdentity())
+    edited.texts = {"small_tasks.HostIdentity": "# as it was before"}
+    monkeypatch.setattr(chunked, "UserCode", lambda task: edited)
     assert Chunked(HostIdentity())._pickle_task()[0] != before
 
 
