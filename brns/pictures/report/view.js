@@ -31,19 +31,12 @@
     panel.maps = panel.map && panel.map.levels.map((text) => image(bytes(text), panel.map.cells));
   }
 
-  /** Levels of novelty as an image; its first row is the top of the panel. */
+  /** Levels of novelty as an image. */
   function image(levels, cells) {
     const canvas = Object.assign(document.createElement("canvas"), { width: cells, height: cells });
     const pixels = new ImageData(cells, cells);
-    for (let row = 0; row < cells; row++) {
-      const from = (scene.down ? row : cells - 1 - row) * cells;
-      for (let column = 0; column < cells; column++) {
-        const level = levels[from + column];
-        const at = 4 * (row * cells + column);
-        if (!level) continue;
-        for (let k = 0; k < 3; k++) pixels.data[at + k] = colors[3 * (level - 1) + k];
-        pixels.data[at + 3] = 255;
-      }
+    for (const [k, level] of levels.entries()) {
+      pixels.data.set(colors.subarray(4 * level, 4 * level + 4), 4 * k);
     }
     canvas.getContext("2d").putImageData(pixels, 0, 0);
     return canvas;

@@ -96,12 +96,13 @@ def _encode_individuals(scene: Scene, living: Sequence[Living]) -> dict[str, Any
 
 
 def compute_novelty_ranks(novelty_map: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
-    """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
+    """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others; the top first."""
     novelty = novelty_map.novelty
     reached = np.isfinite(novelty)
     ranks = make_rank_norm(novelty[reached])(np.where(reached, novelty, 0.0))
     levels = 1 + np.round((LEVELS - 2) * np.float64(ranks))
-    return np.where(reached, levels, 0).astype(np.uint8)
+    levels = np.where(reached, levels, 0).astype(np.uint8)
+    return levels if novelty_map.scene.down else levels[::-1]
 
 
 def _describe_scene(scene: Scene) -> dict[str, Any]:
@@ -113,7 +114,8 @@ def _describe_scene(scene: Scene) -> dict[str, Any]:
         buffer = io.BytesIO()
         Image.fromarray(rows[..., None] * color).save(buffer, format="png", optimize=True)
         walls = {"image": encode_image_data_url(buffer.getvalue()), "extent": scene.walls_extent}
-    colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
+    colors = np.zeros((LEVELS, 4))
+    colors[1:] = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))
     return {
         "low": scene.low,
         "high": scene.high,
