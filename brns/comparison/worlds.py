@@ -207,15 +207,10 @@ def make_world_of_task(
     box, and another one a `Tessellation()`, whose centres `compare` places.
     """
     name = type(unwrap_task(task)).__name__
-    counted = cells or _make_cells_of_behavior(task.behavior_space)
-    return World(name, name, "own", lambda: task, population_size, generations, counted)
-
-
-def _make_cells_of_behavior(space: Box) -> Cells | Tessellation:
-    """A grid over a planar box; in another one cells that are still to be placed."""
-    if space.dimension == 2:
-        return _make_cells_over_last_two_dimensions(space)
-    return Tessellation()
+    if cells is None and task.behavior_space.dimension == 2:
+        cells = _make_cells_over_last_two_dimensions(task.behavior_space)
+    cells = cells or Tessellation()
+    return World(name, name, "own", lambda: task, population_size, generations, cells)
 
 
 def _make_cells_over_last_two_dimensions(space: Box) -> Cells:
