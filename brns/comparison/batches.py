@@ -58,7 +58,10 @@ def read_batches_of_seeds(job: Job) -> list[Batch]:
     """What the file of a job holds, if there is one; a `RecordError` where it is of another job."""
     try:
         stored = _BATCHES.validate_json(job.path.read_bytes()) if job.path.exists() else []
-        batches = [_with_arrays(batch) for batch in stored]
+        batches = []
+        for batch in stored:
+            facts = {name: np.array(column, np.float64) for name, column in batch.facts.items()}
+            batches.append(batch._replace(facts=MethodResult(**facts)))
     except (ValueError, TypeError, AttributeError) as error:
         advice = "remove it to have it made anew"
         raise RecordError(
@@ -78,12 +81,6 @@ def read_batches_of_seeds(job: Job) -> list[Batch]:
                 "Take another folder, or remove the file to have it made anew"
             )
     return batches
-
-
-def _with_arrays(stored: Batch) -> Batch:
-    """A batch as it is stored, with facts of NumPy."""
-    facts = {name: np.array(values, np.float64) for name, values in stored.facts.items()}
-    return stored._replace(facts=MethodResult(**facts))
 
 
 def choose_batches(batches: Sequence[Batch], seeds: Sequence[int]) -> list[tuple[Batch, int]]:
