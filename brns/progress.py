@@ -1,7 +1,6 @@
 """How work goes on: a bar at a terminal or in a notebook, and a log."""
 
 import datetime
-import functools
 import logging
 import math
 import sys
@@ -16,12 +15,8 @@ Thing = TypeVar("Thing")
 SECONDS = 0.2  # between two looks of a notebook at the bar
 LOGGED_EVERY = 30.0  # seconds
 LOG = logging.getLogger("brns")
-
-
-@functools.cache
-def _get_console() -> Console:
-    """One for all bars, so that a bar within another has a line of its own."""
-    return Console(stderr=True, highlight=False, markup=False)
+CONSOLE = Console(stderr=True, highlight=False, markup=False)
+"""one for all bars, so that a bar within another has a line of its own"""
 
 
 class Bar:
@@ -36,8 +31,7 @@ class Bar:
     def __init__(
         self, title: str, total: int | None = None, summary: str = "", visible: bool = True
     ):
-        console = _get_console()
-        seen = console.is_terminal or console.is_jupyter
+        seen = CONSOLE.is_terminal or CONSOLE.is_jupyter
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             MofNCompleteColumn(),
@@ -45,7 +39,7 @@ class Bar:
             TextColumn("{task.fields[rate]}", markup=False),
             TimeRemainingColumn(),
             TextColumn("{task.fields[summary]}", markup=False),
-            console=console,
+            console=CONSOLE,
             # What is printed to a file goes on to go there; a service may have no output.
             redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
             disable=not (visible and seen),

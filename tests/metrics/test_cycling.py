@@ -167,7 +167,7 @@ def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states():
 def test_many_states_are_scored_with_a_bar_below_the_one_around_it(monkeypatch):
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80)
-    monkeypatch.setattr(progress, "_get_console", lambda: console)
+    monkeypatch.setattr(progress, "CONSOLE", console)
     cycling.cycling_of_record(three_generations(Additive(), dict.fromkeys(range(3), 0.0)))
     assert screen.getvalue() == ""
     monkeypatch.setattr(cycling, "MANY", 3)

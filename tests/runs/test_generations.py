@@ -186,7 +186,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
     assert capsys.readouterr() == ("", "")
     screen = io.StringIO()
     shown = Console(file=screen, force_terminal=True, force_interactive=True, width=150)
-    monkeypatch.setattr(progress, "_get_console", lambda: shown)
+    monkeypatch.setattr(progress, "CONSOLE", shown)
     brns.run(HOST, 3, out=tmp_path / "off", progress=False)
     assert screen.getvalue() == ""
     (record,) = brns.run(HOST, 3, out=tmp_path / "run")
@@ -247,7 +247,7 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
     notebook = Console(file=io.StringIO(), force_jupyter=True)
-    monkeypatch.setattr(progress, "_get_console", lambda: notebook)
+    monkeypatch.setattr(progress, "CONSOLE", notebook)
     brns.run(HOST, 3, out=tmp_path / "run")
     (last,) = outputs
     assert "3/3" in last["text/plain"]
