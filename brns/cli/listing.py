@@ -78,8 +78,7 @@ def find_batches_and_lone_runs(directory: Path) -> list[Path]:
     runs = find_runs_recursively(directory)
     if runs == [directory]:
         return runs
-    of_batch = re.compile("seed[0-9]+")
-    places = (path.parent if of_batch.fullmatch(path.name) else path for path in runs)
+    places = (path.parent if re.fullmatch("seed[0-9]+", path.name) else path for path in runs)
     return list(dict.fromkeys(places))
 
 
