@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import importlib
 import logging
 import pathlib
 import re
@@ -315,6 +316,8 @@ class UserCode:
         self._add_all(settings | {"additional_wrappers": wrappers}, name)
         if isinstance(entry, str):
             module, _, inner = entry.partition(":")
+            with contextlib.suppress(Exception):  # whoever makes the environment is told of it
+                importlib.import_module(module)  # its code is known before and after it is made
             entry = getattr(sys.modules.get(module), inner, None)
         self._add(entry, f"{name}.entry_point")
 

@@ -260,18 +260,21 @@ def make():
     assert list(diff_code_by_name(sources[0].texts, sources[1])) == ["way.Robot.motor"]
 
 
-@pytest.mark.parametrize(
-    ("imported", "name"), [(False, "Later-v0"), (True, "Later-v0"), (False, "Later")]
-)
+def make_later():
+    return gymnasium.make("Later-v0")
+
+
+@pytest.mark.parametrize("imported", [False, True])
+@pytest.mark.parametrize("make_env", ["Later-v0", "Later", make_later])
 def test_an_environment_is_the_same_code_before_and_after_it_is_imported(
-    imported, name, tmp_path, monkeypatch
+    imported, make_env, tmp_path, monkeypatch
 ):
     text = "import gymnasium\nclass Env(gymnasium.Env):\n    gain = 1.0\n"
     (tmp_path / "own_environments.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     gymnasium.register("Later-v0", entry_point="own_environments:Env")
     policy, space = brns.FeedForward((1, 1)), brns.Box([0.0], [1.0])
-    task = brns.GymnasiumTask(name, policy=policy, behavior_space=space)
+    task = brns.GymnasiumTask(make_env, policy=policy, behavior_space=space)
     monkeypatch.delitem(sys.modules, "own_environments", raising=False)
     if imported:
         importlib.import_module("own_environments")

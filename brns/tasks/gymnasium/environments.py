@@ -93,24 +93,15 @@ def make_single_environment(make_env: Any, **settings: Any) -> gymnasium.Env:
 
 
 def find_spec(name: str) -> Any:
-    """What is registered under an id, if anything. The modules that register and define it are
-    imported, so that their code is known before an environment is made.
-    """
+    """What is registered under an id, if anything; the module that registers it is imported."""
     package, _, name = name.rpartition(":")
-    _import_if_there(package)
+    with contextlib.suppress(ImportError, ValueError):  # of which gymnasium.make tells
+        importlib.import_module(package)
     with contextlib.suppress(gymnasium.error.Error):  # of what is no id
         space, short, version = parse_env_id(name)
         latest = find_highest_version(space, short) if version is None else version
         name = get_env_id(space, short, latest)
-    spec = gymnasium.registry.get(name)
-    if spec is not None and isinstance(spec.entry_point, str):
-        _import_if_there(spec.entry_point.partition(":")[0])
-    return spec
-
-
-def _import_if_there(module: str) -> None:
-    with contextlib.suppress(ImportError, ValueError):  # of which gymnasium.make tells
-        importlib.import_module(module)
+    return gymnasium.registry.get(name)
 
 
 def make_and_check_vector_environment(make_env: Any, n: int) -> VectorEnv:
