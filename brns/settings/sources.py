@@ -120,8 +120,6 @@ class UserCode:
             self._add_function(thing, name)
         elif isinstance(thing, type):
             self._add_class(thing)
-        elif isinstance(thing, types.MethodType):
-            self._add_all({"__func__": thing.__func__, "self": thing.__self__}, name)
         elif isinstance(thing, Namespace):
             self._namespaces |= {name: thing} if name else {}
         elif isinstance(thing, Mapping):
@@ -139,6 +137,11 @@ class UserCode:
             for part in ("func", "fget", "fset", "fdel", "__func__"):
                 if (inner := get_attribute_safely(thing, part)) is not None:
                     self._add(inner, name)
+        elif (function := get_attribute_safely(thing, "__func__")) is not None:  # Equinox's too
+            kind = type(thing.__self__)
+            if not name and is_user_code(kind):  # no setting of the search tells its values
+                name = f"{get_qualified_name(kind)}.<method>"
+            self._add_all({"__func__": function, "self": thing.__self__}, name)
         elif is_user_code(type(thing)) or dataclasses.is_dataclass(thing):
             self._add_object(thing, name)
         elif not isinstance(thing, types.ModuleType):

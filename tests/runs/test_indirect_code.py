@@ -210,6 +210,14 @@ def make(gain):
     return gymnasium.wrappers.TransformAction(env, lambda x: gain * x, env.action_space)""",
     "an environment's arguments": """def make(gain):
     return gymnasium.make("Pendulum-v1", g=gain)""",
+    "a method of an object": "def make(gain):\n    return Gain(gain).__call__",
+    "a method of a module of Equinox": """import equinox
+class Scale(equinox.Module):
+    gain: float
+    def by(self, x):
+        return self.gain * x
+def make(gain):
+    return Scale(gain).by""",
     "arrays of a package's object": """import scipy.interpolate
 def make(gain):
     return scipy.interpolate.RegularGridInterpolator([[0.0, 1.0, 2.0]], [0.0, gain, 1.0])""",
