@@ -1,5 +1,6 @@
 """The checks of users' own parts: what is sound passes, each fault is named."""
 
+import dataclasses
 import re
 from functools import partial
 from typing import Any
@@ -351,6 +352,30 @@ FAULTY += [
 ]
 FAULTY += [(check_selection, *row) for row in SELECTIONS]
 FAULTY += [(partial(check_founders, box=FIVE), *row) for row in FOUNDERS]
+
+
+@dataclasses.dataclass
+class Unhashable:
+    """Each part in one. As its fields can be assigned, Python gives it no hash."""
+
+    genotype_space: Box = FIVE
+    behavior_space: Box = FIVE
+    traceable: bool = True
+
+    def __call__(self, *arrays):
+        raise NotImplementedError
+
+    evaluate = init = score = update = __call__
+
+
+FAULTY += [
+    (check_task, Unhashable(), "task must have a hash"),
+    (check_estimator, Unhashable(), "estimator must have a hash"),
+    (partial(check_mutation, box=FIVE), Unhashable(), "mutate must have a hash"),
+    (check_selection, Unhashable(), "select must have a hash"),
+    (partial(check_founders, box=FIVE), Unhashable(), "founders must have a hash"),
+    (lambda part: search(Identity(), mutate=part), Unhashable(), "write @dataclass.frozen=True"),
+]
 
 
 @pytest.mark.parametrize(("check", "part", "message"), FAULTY)

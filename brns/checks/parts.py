@@ -8,6 +8,7 @@ import typing
 from collections.abc import Callable, Generator
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 from jax.core import Tracer
@@ -51,6 +52,22 @@ def check_part(name: str, part: Any, contract: type) -> None:
             f"{name} must have {', '.join(members)}, as {source} says; got "
             f"{short_repr(part)} without {', '.join(missing)}"
         )
+    if getattr(part, "traceable", contract.__name__ != "Policy") and not is_hashable(part):
+        raise ValueError(
+            f"{name} must have a hash, by which JAX knows what it compiled: write "
+            "@dataclass(frozen=True) or an equinox.Module, with tuples in place of lists and sets; "
+            f"got {short_repr(part)}"
+        )
+
+
+def is_hashable(part: Any) -> bool:
+    """Whether what is no array in a part has a hash."""
+    arrays, rest = eqx.partition(part, eqx.is_array)
+    try:
+        hash((jax.tree.structure(arrays), tuple(jax.tree.leaves(rest))))
+    except TypeError:
+        return False
+    return True
 
 
 def check_spaces(task: Task) -> None:

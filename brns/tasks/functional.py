@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from pydantic import PositiveInt
 
-from brns.checks.parts import NOT_JAX, check_setting_types
+from brns.checks.parts import NOT_JAX, check_setting_types, is_hashable
 from brns.core import Box, Evaluation
 from brns.settings.description import part_to_json
 from brns.tasks.behaviors import Waypoints
@@ -100,7 +100,7 @@ class JaxEnvironmentTask(eqx.Module):
                 f"action; got {actions} and {num_values.tolist()}"
             )
         self.policy = make_or_check_policy(self.policy, observations, actions)
-        if not _is_hashable(self.env):
+        if not is_hashable(self.env):
             self.env = Unhashable(self.env)
 
     @property
@@ -184,15 +184,6 @@ class Unhashable:
 @part_to_json.register
 def _unhashable_to_json(wrapper: Unhashable) -> Any:
     return part_to_json(wrapper.env)
-
-
-def _is_hashable(env: Any) -> bool:
-    arrays, rest = eqx.partition(env, eqx.is_array)
-    try:
-        hash((jax.tree.structure(arrays), tuple(jax.tree.leaves(rest))))
-    except TypeError:
-        return False
-    return True
 
 
 def _detect_raw_key_and_state_shapes(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
