@@ -182,7 +182,7 @@ class NoveltySearch(eqx.Module):
         genotype = jnp.asarray(genotype, jnp.float32)
         check_genotypes_in_box("founders", self.founders, genotype, space)
         if not is_traced(genotype):
-            self._check_parts_draw_by_key_alone(genotype)
+            self._check_parts_draw_by_key_alone()
         genotype, evaluation, lost = self._evaluate_founders(genotype, evaluate, draw)
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with explain_compile_errors("estimator", self.estimator):
@@ -261,7 +261,7 @@ class NoveltySearch(eqx.Module):
             check_generation(self, int(after.generation), copy_to_host(generation))
         return after, generation
 
-    def _check_parts_draw_by_key_alone(self, genotypes: Float[Array, "n p"]) -> None:
+    def _check_parts_draw_by_key_alone(self) -> None:
         key, space, n = jax.random.key(0), self.task.genotype_space, self.population_size
 
         def add_last(part: Any, argument: Any) -> Callable[..., Any]:
@@ -271,12 +271,14 @@ class NoveltySearch(eqx.Module):
             return self.founders(key, n, space)
 
         check_draws_by_key_alone("founders", self.founders, draw_founders, key)
+        genotypes = jax.ShapeDtypeStruct((self.offspring_size, space.dimension), jnp.float32)
         for mutate in self.mutate_as_mixture.operators:
             check_draws_by_key_alone("mutate", mutate, add_last(mutate, space), key, genotypes)
-        points = jax.ShapeDtypeStruct((2 * n, self.task.behavior_space.dimension), jnp.float32)
+        d = self.task.behavior_space.dimension
+        points = jax.ShapeDtypeStruct((n + self.offspring_size, d), jnp.float32)
         union = jax.eval_shape(Population.from_descriptors, points)
         check_draws_by_key_alone("select", self.select, add_last(self.select, n), union)
-        check_learns_in_state_alone(self.estimator, self.state_shapes.estimator, union)
+        check_learns_in_state_alone(self.estimator, self.state_shapes.estimator, union, n)
 
     def _evaluate_founders(
         self, genotype: Float[Array, "n p"], key: Key[Array, ""], vary: Key[Array, ""]

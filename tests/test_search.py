@@ -64,6 +64,39 @@ def test_operators_that_draw_by_numpy_are_refused(name, part):
     search(mutate=lambda key, rows, box: rows * jax.random.uniform(key, rows.shape)).init(KEY)
 
 
+class Weighting:
+    """An estimator, a mutation and a selection with constants of the sizes that they meet first."""
+
+    def __init__(self):
+        self.weights = {}
+
+    def weigh(self, name, rows):
+        weights = np.linspace(0.5, 1, len(rows), dtype=np.float32)[:, None]
+        return rows * self.weights.setdefault(name, weights)
+
+    def init(self, space, key):
+        return jnp.zeros(space.dimension)
+
+    def score(self, state, descriptors, population):
+        return jnp.linalg.norm(descriptors - state, axis=1)
+
+    def update(self, state, generation, key):
+        parents = self.weigh("parents", generation.parents.descriptor)
+        return (parents.sum(axis=0) + self.weigh("born", generation.offspring.descriptor))[0]
+
+    def mutate(self, key, genotypes, box):
+        return self.weigh("genotypes", genotypes)
+
+    def select(self, union, n):
+        return jnp.argsort(self.weigh("union", union.novelty[:, None])[:, 0])[-n:]
+
+
+def test_parts_may_keep_constants_of_the_sizes_that_they_meet_first():
+    part = Weighting()
+    history(search(estimator=part, mutate=part.mutate, select=part.select, offspring_size=5), 2)
+    assert len(part.weights["parents"]) != len(part.weights["born"]) == 5
+
+
 class Remembering:
     """It appends to a list of its own, which is no state."""
 

@@ -51,7 +51,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     name = type(estimator).__name__
     with explain_compile_errors("estimator", estimator):
         state, union = _run_and_check_three_generations(estimator, dimension, n)
-        check_learns_in_state_alone(estimator, state, union)
+        check_learns_in_state_alone(estimator, state, union, n)
         again = _run_and_check_three_generations(estimator, dimension, n)
         if not eqx.tree_equal((state, union), again):
             same = "the same state and the same novelty for the same key, to the bit"
@@ -69,13 +69,17 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
 
 
 def check_learns_in_state_alone(
-    estimator: NoveltyEstimator, state: PyTree, union: Population
+    estimator: NoveltyEstimator, state: PyTree, union: Population, n: int
 ) -> None:
-    """Refuse a user's estimator that draws by numpy.random, or learns in attributes of its own."""
+    """Refuse a user's estimator that draws by numpy.random, or learns in attributes of its own. The
+    first `n` of the union are the parents: it may keep constants of their number.
+    """
 
     def score_and_learn(state: PyTree, union: Population, key: Key[Array, ""]) -> Any:
         novelty = score_novelty(estimator, state, union.descriptor, union)
-        return novelty, update_estimator(estimator, state, Generation(union, union, union), key)
+        parents, offspring = take_rows(union, slice(n)), take_rows(union, slice(n, None))
+        generation = Generation(parents, offspring, parents)
+        return novelty, update_estimator(estimator, state, generation, key)
 
     key = jax.random.key(0)
     check_draws_by_key_alone("estimator", estimator, score_and_learn, state, union, key)
