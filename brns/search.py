@@ -181,8 +181,9 @@ class NoveltySearch(eqx.Module):
         check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         check_genotypes_in_box("founders", self.founders, genotype, space)
-        if not is_traced(genotype):
+        if not (is_traced(genotype) or self._parts_checked):
             self._check_parts_draw_by_key_alone()
+            self._parts_checked.append(True)
         genotype, evaluation, lost = self._evaluate_founders(genotype, evaluate, draw)
         founders = make_individuals(genotype, evaluation, first=0, born=0)
         with explain_compile_errors("estimator", self.estimator):
@@ -260,6 +261,11 @@ class NoveltySearch(eqx.Module):
         if not is_traced((after, generation)):
             check_generation(self, int(after.generation), copy_to_host(generation))
         return after, generation
+
+    @functools.cached_property
+    def _parts_checked(self) -> list[bool]:
+        """Not empty once the parts were checked, which takes as long again for every seed."""
+        return []
 
     def _check_parts_draw_by_key_alone(self) -> None:
         key, space, n = jax.random.key(0), self.task.genotype_space, self.population_size

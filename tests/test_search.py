@@ -97,6 +97,15 @@ def test_parts_may_keep_constants_of_the_sizes_that_they_meet_first():
     assert len(part.weights["parents"]) != len(part.weights["born"]) == 5
 
 
+def test_parts_are_checked_once_whatever_the_number_of_seeds():
+    calls = []
+    counting = search(mutate=lambda key, rows, box: calls.append(rows) or rows)
+    counting.init(KEY)
+    checked = len(calls)
+    counting.init(jax.random.key(1))
+    assert len(calls) == checked > 0
+
+
 class Remembering:
     """It appends to a list of its own, which is no state."""
 
