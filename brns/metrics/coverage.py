@@ -56,7 +56,13 @@ def find_cell_coordinates(points: Points, box: Box, cells: Cells) -> Int[np.ndar
     """
     points = np.asarray(points, np.float64)
     if is_tessellation(cells):
-        return _find_nearest_centres(points, box, np.asarray(cells))[:, None]
+        centres = np.asarray(cells)
+        if not (len(centres) and points.shape[1:] == centres.shape[1:] == (box.dimension,)):
+            raise ValueError(
+                f"points of shape {points.shape} are nearest to none of centres of shape "
+                f"{centres.shape} in {box}: give points and centres (n, {box.dimension})"
+            )
+        return _find_nearest_centres(points, box, centres)[:, None]
     numbers = list(cells) if np.iterable(cells) else []
     whole = all(isinstance(number, int | np.integer) and number >= 1 for number in numbers)
     if not (whole and points.ndim == 2 and points.shape[1] == box.dimension == len(numbers)):

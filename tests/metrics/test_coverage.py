@@ -72,6 +72,12 @@ def test_what_has_no_coverage_is_refused(unchecked):
             coverage.coverage(np.array(points, float), BOX, shape)
 
 
+@pytest.mark.parametrize("shape", [(3, 1), (3, 3), (0, 2)])
+def test_centres_of_other_dimensions_than_the_box_are_refused(shape, unchecked):
+    with pytest.raises(ValueError, match=r"give points and centres \(n, 2\)"):
+        coverage.coverage(np.zeros((4, 2)), BOX, np.zeros(shape))
+
+
 def test_a_shape_may_be_an_array_of_numpy(unchecked):
     """10 cells in each of 32 dimensions, too many to list: points in two cover 2 of 10^32."""
     box, shape = Box([-50.0] * 32, [50.0] * 32), np.full(32, 10)
