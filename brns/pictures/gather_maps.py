@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from brns.metrics.coverage import find_cell_coordinates
+from brns.metrics.coverage import find_cell_coordinates, is_tessellation
 from brns.metrics.elites import read_elites_without_genotypes
 from brns.metrics.lineage import find_ancestor_ids
 from brns.metrics.recorded import read_all_evaluated, read_valid_rows_by_generation, require_states
@@ -214,6 +214,11 @@ def compute_novelty_grid(
 def gather_elites(record: Record, cells: Sequence[int] = ELITES) -> Elites:
     """The fitness of the fittest in each cell of a plane."""
     _check_planar(record, "a map of elites")
+    if is_tessellation(cells):
+        raise ValueError(
+            "a map of elites has the cells of a grid, as in cells=(20, 20); got centres, whose "
+            "elites are those of brns.metrics.elites.elites(record, centres)"
+        )
     find_least_fitness([record], "a map of elites")
     best = read_elites_without_genotypes(record, cells)
     fitness = np.full(cells, np.nan)

@@ -196,6 +196,7 @@ def test_what_cannot_be_drawn_is_refused(maze, near, archived, ax, unchecked):
         ("the same seed", lambda: pictures.group_by_method([*archived, archived[0]])),
         ("different tasks", lambda: draw("coverage", [maze, *near], ax=ax)),
         ("needs a task with fitness", lambda: draw("elites", [maze])),
+        ("has the cells of a grid", lambda: draw("elites", [maze], cells=np.zeros((3, 2)))),
         ("needs a task with fitness", lambda: draw("qd-score", [maze])),
     ]
     for message, call in refused:
