@@ -141,7 +141,7 @@ class NoveltySearch(eqx.Module):
         check_part("estimator", self.estimator, NoveltyEstimator)
         check_part("mutate", self.mutate, Mutation)
         check_part("select", self.select, Selection)
-        check_part("founders", self.founders, Founders)
+        check_part("founders", self.founders, Founders, compiled=self.task.traceable)
         check_setting_types(self)
 
     def init(self, key: Key[Array, ""]) -> SearchState:

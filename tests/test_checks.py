@@ -378,6 +378,13 @@ FAULTY += [
 ]
 
 
+def test_what_is_not_compiled_needs_no_hash():
+    founders = Unhashable()
+    assert search(HostIdentity(), founders=founders).founders is founders
+    with pytest.raises(ValueError, match="founders must have a hash"):
+        search(Identity(), founders=founders)
+
+
 @pytest.mark.parametrize(("check", "part", "message"), FAULTY)
 def test_a_faulty_part_is_refused(check, part, message):
     with pytest.raises(ValueError, match=message):

@@ -38,8 +38,8 @@ def read_prng_settings() -> tuple[str, ...]:
     return tuple(f"{mode}={getattr(jax.config, mode)}" for mode in PRNG_SETTINGS)
 
 
-def check_part(name: str, part: Any, contract: type) -> None:
-    """Refuse a part that is a class or lacks what its protocol has."""
+def check_part(name: str, part: Any, contract: type, compiled: bool = True) -> None:
+    """Refuse a part that is a class, lacks what its protocol has, or could not be `compiled`."""
     if isinstance(part, type):
         kind = part.__name__
         raise ValueError(f"{name} must be made: write {kind}(...); got the class {kind}")
@@ -52,7 +52,7 @@ def check_part(name: str, part: Any, contract: type) -> None:
             f"{name} must have {', '.join(members)}, as {source} says; got "
             f"{short_repr(part)} without {', '.join(missing)}"
         )
-    if getattr(part, "traceable", contract.__name__ != "Policy") and not is_hashable(part):
+    if compiled and getattr(part, "traceable", True) and not is_hashable(part):
         raise ValueError(
             f"{name} must have a hash, by which JAX knows what it compiled: write "
             "@dataclass(frozen=True) or an equinox.Module, with tuples in place of lists and sets; "

@@ -185,7 +185,7 @@ def _resolve_worlds(
             f"(world._replace(cells=...)); got {cells}"
         )
     else:
-        if not isinstance(what, Iterable):
+        if not isinstance(what, Iterable) or isinstance(what, Mapping):
             raise ValueError(f"a comparison needs a task, a search or worlds; got {what!r:.80}")
         names = [what] if isinstance(what, str | World) else list(what)
         if not names:

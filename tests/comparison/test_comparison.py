@@ -264,6 +264,7 @@ def test_what_is_not_finite_ends_a_comparison(tmp_path):
         (Identity(), {"cells": (6, 6, 6)}, r"Cells or Tess.* got \(6, 6, 6\)"),
         (Identity(), {"estimators": [brns.PopulationKNN()]}, "estimators by name"),
         (brns.VisitCounts(), {}, r"a task, a search or worlds; got VisitCounts\("),
+        ({"arm": Identity()}, {}, "a task, a search or worlds; got {'arm': "),
         (Identity(), {"mutations": brns.GaussianMutation()}, "mutations are operators by name"),
         ("arm", {"estimators": {1: brns.PopulationKNN()}}, r"estimators by name.* got \{1: "),
         ([make_world_of_task(Chunked(Identity()), 8, 2)] * 2, {}, r"/Identity/near\.json twice"),

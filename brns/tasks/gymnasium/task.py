@@ -100,7 +100,7 @@ class GymnasiumTask(eqx.Module):
         if self.policy is None:
             self.policy = default_policy(*self._get_single_spaces(1))
         if not isinstance(self.policy, FeedForward):
-            check_part("policy", self.policy, Policy)
+            check_part("policy", self.policy, Policy, compiled=False)
         if self.behavior_space is None:
             self.behavior_space = self._infer_behavior_space(*self._get_single_spaces(1))
 
