@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import itertools
 import os
-from functools import partial
+from functools import lru_cache, partial
 
 import equinox as eqx
 import jax
@@ -141,10 +141,17 @@ class Annealed:
         return state
 
 
+def test_an_array_of_jax_that_a_cache_keeps_is_refused():
+    """Where it is first made while a program is compiled, it is of that program alone."""
+    places = lru_cache(jnp.arange)
+    with pytest.raises(ValueError, match=r"select must .* keeps .* or a cache"):
+        search(select=lambda union, n: places(n)).init(KEY)
+
+
 @pytest.mark.parametrize("kind", [Remembering, Annealed])
 def test_an_estimator_that_keeps_what_it_learns_in_itself_is_refused(kind):
     """It would learn when it is compiled, and never again."""
-    with pytest.raises(ValueError, match=r"estimator must .* or an attribute that it changes"):
+    with pytest.raises(ValueError, match=r"estimator must .* keeps .* in an attribute"):
         search(estimator=kind()).init(KEY)
     with pytest.raises(ValueError, match="estimator must"):
         brns.check_estimator(kind())

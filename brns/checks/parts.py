@@ -107,8 +107,9 @@ def check_draws_by_key_alone(name: str, part: Any, call: Callable[..., Any], *ar
         raise ValueError(
             f"{name} must draw by jax.random and its key alone, and learn in its state alone; "
             f"{name_function_or_class(part)} gives other numbers each time that it is compiled, as "
-            "with numpy.random or an attribute that it changes: a run would have the same ones in "
-            "every generation, and another run of its seed others"
+            "with numpy.random, or with what a call keeps for the next one in an attribute or a "
+            "cache: a run would have the same ones in every generation, and another run of its "
+            "seed others"
         )
 
 
