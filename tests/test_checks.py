@@ -374,7 +374,7 @@ FAULTY += [
     (partial(check_mutation, box=FIVE), Unhashable(), "mutate must have a hash"),
     (check_selection, Unhashable(), "select must have a hash"),
     (partial(check_founders, box=FIVE), Unhashable(), "founders must have a hash"),
-    (lambda part: search(Identity(), mutate=part), Unhashable(), "write @dataclass.frozen=True"),
+    (lambda part: search(Identity(), mutate=part), Unhashable(), "write a frozen dataclass"),
 ]
 
 

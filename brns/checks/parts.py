@@ -55,7 +55,7 @@ def check_part(name: str, part: Any, contract: type, compiled: bool = True) -> N
     if compiled and getattr(part, "traceable", True) and not is_hashable(part):
         raise ValueError(
             f"{name} must have a hash, by which JAX knows what it compiled: write "
-            "@dataclass(frozen=True) or an equinox.Module, with tuples in place of lists and sets; "
+            "a frozen dataclass or an equinox.Module, with tuples in place of lists and sets; "
             f"got {short_repr(part)}"
         )
 
