@@ -13,7 +13,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summarize_run
 from brns.metrics.recorded import read_valid_rows_by_generation
-from brns.pictures.records import distance_to_uniform_of_archive_or_novelty, find_scene
+from brns.pictures.records import distance_to_uniform_of_archive_or_novelty, find_scene, has_paths
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
@@ -28,7 +28,7 @@ def summarize_run_for_claims(record: Record) -> dict[str, float]:
     `eta_root` and `kappa_root` are eta and the share kappa by the root of BR-NS's novelty, as in
     the published code's analysis: a distance, like kappa's margin.
     """
-    of_paths = find_scene(record).paths
+    of_paths = has_paths(record)
     row = summarize_run(record, of_paths=of_paths)
     if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
         rooted = eqx.tree_at(lambda s: s.estimator, record.search, Rooted(record.search.estimator))
@@ -111,7 +111,7 @@ def compute_curves(record: Record) -> dict[str, Curve]:
         "kappa": (kept[:-1], cycles.kappa),
         "kappa_share": (kept[:-1], cycles.kappa_share),
     }
-    if find_scene(record).paths:
+    if has_paths(record):
         uniform = paths.signature_novelty_distance_to_uniform_of_record(record)
         return shared | {
             "coverage_signatures": (every, paths.signature_coverage_of_record(record)),

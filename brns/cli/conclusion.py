@@ -23,8 +23,8 @@ from brns.metrics.measures import (
 from brns.metrics.saturation import LEAST, SATURATED
 from brns.pictures.records import (
     explain_figures_omitted_without_search,
-    find_scene,
     group_by_method,
+    has_paths,
     label_method,
 )
 from brns.progress import show_progress_of
@@ -75,7 +75,7 @@ def print_conclusion_and_draw(
     measured = show_progress_of(records, "measuring", len(records))
     without = () if details else DETAILS
     rows = {
-        record.path: summarize_run(record, of_paths=find_scene(record).paths, without=without)
+        record.path: summarize_run(record, of_paths=has_paths(record), without=without)
         for record in measured
     }
     for label, runs in group_by_method(records).items():
@@ -197,7 +197,7 @@ def print_json(records: Sequence[Record]) -> None:
     for record in records:
         line: dict[str, Any] = {"path": str(record.path), "task": record.metadata.task}
         line |= {"method": label_method(record), "seed": record.seed}
-        lines.append(line | summarize_run(record, of_paths=find_scene(record).paths))
+        lines.append(line | summarize_run(record, of_paths=has_paths(record)))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 

@@ -119,8 +119,9 @@ class Novelty:
         batch = self._pad_to_power_of_two(rows), self._pad_to_power_of_two(living), numbers
         with explain_compile_errors("estimator", self.estimator):
             novelty = np.array(_score(self.estimator, state, *batch))[: len(rows)]
-        widths = np.asarray(self.space.high, float) - np.asarray(self.space.low, float)
-        novelty[np.isposinf(novelty)] = np.linalg.norm(widths)
+        if (alone := np.isposinf(novelty)).any():
+            low, high = np.asarray(self.space.low, float), np.asarray(self.space.high, float)
+            novelty[alone] = np.linalg.norm(high - low)
         if np.isnan(novelty).any():
             raise ValueError(
                 f"the estimator gave {np.isnan(novelty).sum()} of {len(rows)} behaviors a novelty "

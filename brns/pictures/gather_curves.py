@@ -25,8 +25,8 @@ from brns.pictures.records import (
     Runs,
     distance_to_uniform_of_archive_or_novelty,
     find_least_fitness,
-    find_scene,
     group_by_method,
+    has_paths,
     list_runs,
     pick_evenly,
 )
@@ -271,7 +271,7 @@ def gather_signature_spread_by_term(records: Runs) -> Bars:
     groups = group_by_method(records)
     first = next(iter(groups.values()))[0]
     task_name = type(unwrap_task(first.search.task)).__name__
-    if not find_scene(first).paths:
+    if not has_paths(first):
         raise ValueError(
             f"a signature needs descriptors that are paths; those of {task_name} are not"
         )

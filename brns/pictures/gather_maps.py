@@ -172,11 +172,15 @@ def gather_archive(record: Record) -> Archived:
     return Archived(find_scene(record), generation, *entries)
 
 
-def gather_population(record: Record, generation: int | None = None) -> Living:
-    """The survivors of a generation, by default the last."""
+def gather_population(
+    record: Record, generation: int | None = None, scene: Scene | None = None
+) -> Living:
+    """The survivors of a generation, by default the last; where a `scene` is not given, in that of
+    the run.
+    """
     now = record.last_generation if generation is None else generation
     columns = [record.column(f"survivors.{name}", [now])[0] for name in Living._fields[2:]]
-    return Living(find_scene(record), now, *columns)
+    return Living(scene or find_scene(record), now, *columns)
 
 
 def gather_novelty_map(

@@ -107,9 +107,10 @@ def iterate_frames(record: Record) -> Iterator[np.ndarray]:
         figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
         ax = figure.subplots()
     canvas, name = FigureCanvasAgg(figure), records.label_method(record)
+    scene = records.find_scene(record)
     novelty = None
     for now, state in zip(moments, states, strict=True):
-        living = gather_maps.gather_population(record, now)
+        living = gather_maps.gather_population(record, now, scene)
         if state is not None and (novelty is None or novelty.generation != state):
             novelty = gather_maps.gather_novelty_map(record, state)
         with use_figure_style():

@@ -126,14 +126,24 @@ def find_scene(record: Record) -> Scene:
     """The scene that a run's task tells; where there is none, the box of its behavior space, of
     many dimensions the two in which the founders lie.
     """
-    task = record.search_or_none and unwrap_task(record.search.task)
-    if isinstance(task, Drawable):
-        return task.scene()
-    space = record.behavior_space
+    scene, space = _find_scene_of_task(record), record.behavior_space
+    if scene is not None:
+        return scene
     if space.dimension <= 2:
         return make_plain_scene(space)
     founders = record.column("survivors.descriptor", [0])[0]
     return make_plain_scene(space, find_two_widest_dimensions(founders, space))
+
+
+def has_paths(record: Record) -> bool:
+    """Whether the behaviors of a run are paths, as its task's scene tells."""
+    scene = _find_scene_of_task(record)
+    return scene is not None and scene.paths
+
+
+def _find_scene_of_task(record: Record) -> Scene | None:
+    task = record.search_or_none and unwrap_task(record.search.task)
+    return task.scene() if isinstance(task, Drawable) else None
 
 
 def find_two_widest_dimensions(points: Float[np.ndarray, "n d"], space: Box) -> tuple[int, int]:

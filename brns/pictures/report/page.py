@@ -25,8 +25,8 @@ from brns.pictures.figures import draw
 from brns.pictures.records import (
     can_draw_novelty_map,
     explain_figures_omitted_without_search,
-    find_scene,
     group_by_method,
+    has_paths,
 )
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, encode_image_data_url, encode_png
@@ -141,7 +141,7 @@ def estimate_and_test_measures(
     runs: Mapping[str, Sequence[Record]],
 ) -> dict[str, list[tuple[Estimate | None, Difference | None]]]:
     """By measure: each method's estimate, and its test against the first, p corrected over all."""
-    of_paths = find_scene(next(iter(runs.values()))[0]).paths
+    of_paths = has_paths(next(iter(runs.values()))[0])
     values: dict[str, dict[str, dict[int, float]]] = {}
     numbers: dict[str, list[int]] = {}
     for name, seeds in runs.items():

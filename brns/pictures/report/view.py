@@ -55,8 +55,8 @@ def gather_view(runs: Mapping[str, Record]) -> dict[str, Any]:
 def _gather_panel(record: Record, scene: Scene, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last_generation).tolist()
-    living = [gather_maps.gather_population(record, g) for g in now]
-    panel = {"last": record.last_generation, **_encode_individuals(scene, living)}
+    living = [gather_maps.gather_population(record, g, scene) for g in now]
+    panel = {"last": record.last_generation, **_encode_individuals(living)}
     if can_draw_novelty_map(record):
         until = find_latest_generations_with_maps(record, now)
         layers = sorted({g for g in until if g is not None})
@@ -70,8 +70,9 @@ def _gather_panel(record: Record, scene: Scene, generations: Sequence[int]) -> d
     return panel
 
 
-def _encode_individuals(scene: Scene, living: Sequence[Living]) -> dict[str, Any]:
+def _encode_individuals(living: Sequence[Living]) -> dict[str, Any]:
     """Every individual once, and for each generation the rows and novelty of who lived."""
+    scene = living[0].scene
     ids = np.concatenate([people.id for people in living])
     _, first = np.unique(ids, return_index=True)
     ids = ids[first]
